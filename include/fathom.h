@@ -1,0 +1,170 @@
+/* fathom: DeepSeek-OCR, DeepSeek-OCR-2 and DeepSeek-V4 in C.
+ *
+ * The only installed header. A model is read-only once open and may be shared between threads; a context holds one
+ * KV cache and one position and belongs to one thread at a time. Nothing here prints or exits: what can fail returns
+ * a status and fills the err that it is given.
+ */
+#ifndef FATHOM_H
+#define FATHOM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define FATHOM_API __attribute__((visibility("default")))
+
+enum fathom_status {
+    FATHOM_OK = 0,
+    FATHOM_EINVAL,       /* a wrong argument or option                                     */
+    FATHOM_ENOMEM,       /* out of memory, or more memory would be needed than was allowed */
+    FATHOM_EIO,          /* the system could not open, read or write a file                */
+    FATHOM_EFORMAT,      /* a file is not what it claims to be                             */
+    FATHOM_ELIMIT,       /* a stated limit (pixels, bytes, tokens, depth) is exceeded      */
+    FATHOM_EUNSUPPORTED, /* well formed, but nothing this build can do                     */
+    FATHOM_ECANCELLED,   /* a callback asked to stop                                       */
+    FATHOM_ENUMERIC,     /* NaN or infinity where the model must give a number             */
+};
+
+/* status and one message: what is wrong first, the subject quoted, no full stop. */
+struct fathom_err {
+    enum fathom_status status;
+    char message[1024];
+};
+
+/* "out of memory", "bad argument", ...; never NULL. */
+FATHOM_API const char *fathom_status_name(enum fathom_status status);
+
+/* "0.1.0" */
+FATHOM_API const char *fathom_version(void);
+
+/* ---- model ------------------------------------------------------------------------------------------------- */
+
+struct fathom_model;
+
+/* Opens a model folder (config.json, *.safetensors, tokenizer.json, preprocessor_config.json when there).
+ * The weights are mapped, not copied. Every tensor that the model needs is checked here. */
+FATHOM_API enum fathom_status fathom_model_open(const char *dir, struct fathom_model **out, struct fathom_err *err);
+FATHOM_API void fathom_model_close(struct fathom_model *model);
+
+/* Writes an account of the model (kind, sizes, tensors with dtype and shape, memory) to a stream-like sink;
+ * json selects one JSON object instead of text. */
+typedef bool fathom_write_fn(void *user, const char *text, size_t n);
+FATHOM_API enum fathom_status fathom_model_inspect(const struct fathom_model *model, bool json, fathom_write_fn *write,
+                                                   void *user, struct fathom_err *err);
+
+/* Number of tokens of UTF-8 text under the model's tokenizer; special tokens are recognised when parse_special. */
+FATHOM_API enum fathom_status fathom_count_tokens(const struct fathom_model *model, const char *text, size_t n_bytes,
+                                                  bool parse_special, size_t *out, struct fathom_err *err);
+
+/* ---- context ----------------------------------------------------------------------------------------------- */
+
+struct fathom_context;
+
+enum fathom_dtype {
+    FATHOM_F32,  /* activations in float32                                                         */
+    FATHOM_BF16, /* activations rounded to bfloat16 where the reference implementation rounds them */
+};
+
+struct fathom_context_options {
+    int n_threads;           /* 0: one for every processor this process may use              */
+    enum fathom_dtype dtype; /* of the activations                                            */
+    size_t n_ctx;            /* tokens the KV cache can hold; 0: the model's trained length   */
+    const char *isa;         /* NULL: the best there is; "ref", "avx2", "avx512" force a level */
+};
+
+FATHOM_API enum fathom_status fathom_context_create(const struct fathom_model *model,
+                                                    const struct fathom_context_options *options,
+                                                    struct fathom_context **out, struct fathom_err *err);
+FATHOM_API void fathom_context_destroy(struct fathom_context *ctx);
+
+/* ---- reading pages ----------------------------------------------------------------------------------------- */
+
+enum fathom_alpha {
+    FATHOM_ALPHA_WHITE, /* composite on white; 16-bit samples scaled to 8 bits              */
+    FATHOM_ALPHA_DROP,  /* as the reference: stored colours, 16-bit greys saturate at 255 */
+};
+
+struct fathom_read_options {
+    const char *prompt;        /* with one <image>; NULL: grounded Markdown               */
+    int max_tokens;            /* 0: as many as the context holds                         */
+    int ngram, ngram_window;   /* windowed no-repeat guard; ngram 0: off                  */
+    float temperature, top_p;  /* temperature 0: greedy                                   */
+    uint64_t seed;             /* for temperature > 0                                     */
+    enum fathom_alpha alpha;   /* how transparent pictures become RGB                     */
+    const char *password;      /* for encrypted documents, or NULL                        */
+};
+
+/* The defaults: greedy, guard 20/90, alpha on white. */
+FATHOM_API struct fathom_read_options fathom_read_defaults(void);
+
+enum fathom_page_status {
+    FATHOM_PAGE_OK,        /* the model ended the page itself              */
+    FATHOM_PAGE_TRUNCATED, /* the token limit came first                   */
+    FATHOM_PAGE_LOOPED,    /* the text repeated itself and was cut         */
+    FATHOM_PAGE_RETRIED,   /* ok, at a later attempt                       */
+    FATHOM_PAGE_FAILED,    /* no text; err says why                        */
+};
+FATHOM_API const char *fathom_page_status_name(enum fathom_page_status status);
+
+struct fathom_stats {
+    double decode_image_ms, vision_ms, prefill_ms, decode_ms;
+    size_t n_views, n_prompt_tokens, n_output_tokens;
+    size_t arena_peak_bytes;  /* activations and scratch, at their highest               */
+    size_t vision_peak_bytes; /* the same, during the vision tower alone                 */
+    size_t kv_bytes;          /* the KV cache                                            */
+    size_t packed_bytes;      /* copies of weights in another layout                     */
+    size_t mapped_bytes;      /* weights, mapped from their files                        */
+};
+
+/* A box in pixels of the original picture (after EXIF orientation): x0 <= x1, y0 <= y1. */
+struct fathom_box {
+    int x0, y0, x1, y1;
+};
+
+/* One piece of a page in reading order. All pointers belong to the page. */
+struct fathom_block {
+    const char *label;  /* "title", "text", "image", ...; "" for text outside any tag */
+    const char *text;   /* what follows the tag, UTF-8                                */
+    const struct fathom_box *boxes;
+    size_t n_boxes;
+};
+
+struct fathom_page {
+    size_t number; /* 1-based within the document */
+    enum fathom_page_status status;
+    struct fathom_err err;   /* why it failed                                  */
+    int width, height;       /* pixels of the page as read                     */
+    const char *raw;         /* the model's own output, tags kept; never NULL  */
+    const char *markdown;    /* tags stripped as the reference does            */
+    const struct fathom_block *blocks;
+    size_t n_blocks;
+    struct fathom_stats stats;
+};
+
+/* All may be NULL. Returning false stops the job with FATHOM_ECANCELLED. Pointers live until the call returns. */
+struct fathom_callbacks {
+    void *user;
+    bool (*on_stage)(void *user, const char *stage, size_t done, size_t total); /* "vision", "prefill", "decode" */
+    bool (*on_text)(void *user, const char *raw, size_t n_bytes);               /* whole UTF-8 characters        */
+    bool (*on_page)(void *user, const struct fathom_page *page);
+};
+
+/* Reads every page of a picture or document file. A page that fails is reported through on_page and the rest goes on;
+ * the returned status is that of the file itself (could it be opened at all) or of cancellation. */
+FATHOM_API enum fathom_status fathom_read_file(struct fathom_context *ctx, const char *path,
+                                               const struct fathom_read_options *options,
+                                               const struct fathom_callbacks *callbacks, struct fathom_err *err);
+
+/* The same for one page of pixels: rgb is [height, width, 3] u8, sRGB, rows packed, borrowed for the call. */
+FATHOM_API enum fathom_status fathom_read_pixels(struct fathom_context *ctx, const uint8_t *rgb, int width, int height,
+                                                 const struct fathom_read_options *options,
+                                                 const struct fathom_callbacks *callbacks, struct fathom_err *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

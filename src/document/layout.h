@@ -1,0 +1,26 @@
+/* The model's layout tags, `<|ref|>LABEL<|/ref|><|det|>[[x1, y1, x2, y2], ...]<|/det|>` (spec deepseek-ocr §6.2, §6.3),
+ * parsed without evaluating anything. */
+#ifndef FATHOM_DOCUMENT_LAYOUT_H
+#define FATHOM_DOCUMENT_LAYOUT_H
+
+#include "base/err.h"
+
+/* The page's output as blocks in reading order. Labels and texts point into storage owned by the layout. */
+struct layout {
+    struct fathom_block *blocks;
+    size_t n_blocks;
+    char *strings;
+    struct fathom_box *boxes;
+};
+
+/* raw: UTF-8 model output. Coordinates 0..999 become pixels of a width x height page, trunc(c / 999 * side) in double.
+ * A tag whose box list does not parse keeps its label and has no boxes; a tail cut off inside a tag is text. Never fails
+ * but for memory. */
+enum fathom_status layout_parse(struct layout *out, const char *raw, int width, int height, struct fathom_err *err);
+void layout_free(struct layout *l);
+
+/* The reference's Markdown: image items become ![](images/K.jpg), all other tags go, \coloneqq and \eqqcolon are
+ * spelled out (spec §6.3 HF infer rule). *out is the caller's to free. */
+enum fathom_status layout_markdown(const char *raw, char **out, struct fathom_err *err);
+
+#endif

@@ -1,0 +1,181 @@
+/* The kernel interface: the operations of the models in the papers' words. Model files call the functions at the end
+ * of this page and nothing lower; each back end fills a struct kernels.
+ *
+ * Activations are float32 tensors. With act == FATHOM_BF16 each operation rounds its result to bfloat16 (ties to even)
+ * where the reference implementation, run in bfloat16, stores one; sums stay in float32.
+ *
+ * One definition of every sum, so that a result depends on nothing but its inputs: not on the number of rows beside it,
+ * the thread count, the chunking of a prefill or the instruction set. ref/, AVX2 and AVX-512 give the same bits.
+ *   - dot products (linear, conv2d, scores): acc = +0; for k ascending: acc = fma(x[k], w[k], acc)
+ *   - sums over a row (norms, softmax): 16 partial sums, lane j % 16 takes element j, ascending; then lanes are folded
+ *     16 -> 8 -> 4 -> 2 -> 1, lane i plus lane i + half
+ *   - exp, erf, sigmoid: the polynomials of kernel/math.h, with fused multiply-adds as written there
+ *   - attention: online softmax over key tiles in ascending order. For each tile: s = dot * scale (+ bias terms);
+ *     m' = max(m, max s); alpha = exp(m - m'); p = exp(s - m'); l = l * alpha (+) p in 16 lanes by position in the tile;
+ *     acc[d] = acc[d] * alpha, then acc[d] = fma(p, v[d], acc[d]) for keys ascending. Result acc[d] / sum of l.
+ *     Tiles start at multiples of ATTENTION_TILE keys, in attention_relpos at the rows of the key grid.
+ *
+ * The first error is recorded in run->err; later operations then do nothing, so callers check once. */
+#ifndef FATHOM_KERNEL_KERNEL_H
+#define FATHOM_KERNEL_KERNEL_H
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/pool.h"
+#include "kernel/tensor.h"
+
+#define ATTENTION_TILE 64
+#define KV_LANES 16
+
+struct kernels;
+
+struct run {
+    const struct kernels *kernels;
+    struct pool *pool;      /* borrowed                                                        */
+    struct arena *arena;    /* borrowed; activations and scratch                               */
+    enum fathom_dtype act;  /* where results are rounded                                       */
+    struct fathom_err err;  /* the first error                                                 */
+    /* Called after every operation with its name and its output; NULL: not called. */
+    void (*trace)(void *ctx, const char *op, const struct tensor *out);
+    void *trace_ctx;
+};
+
+enum epilogue {
+    EPILOGUE_NONE,       /* y = x w^T + b                       */
+    EPILOGUE_GELU,       /* erf form                            */
+    EPILOGUE_QUICK_GELU, /* x * sigmoid(1.702 x)                */
+};
+
+/* Convolution over a map [views, h, w, c] with any strides; weights [out, in, kh, kw] or flattened [out, in*kh*kw];
+ * output side (side + 2 pad - kernel) / stride + 1. */
+struct conv2d_shape {
+    size_t kernel, stride, pad;
+};
+
+/* Relative-position attention over a grid of gh x gw tokens a view (spec deepseek-ocr §3.1). window 0: all tokens see
+ * each other and rel_h is [2 gh - 1, d], rel_w [2 gw - 1, d]. window n: the grid is cut into n x n windows, padded at
+ * the bottom and right by tokens whose q, k, v are `pad` (the qkv bias, since padding comes after the norm); tables are
+ * [2 n - 1, d]. Padding is never stored: windows are read from and written to the unpadded map. */
+struct relpos_shape {
+    size_t n_views, gh, gw, n_heads, window;
+};
+
+/* Keys and values of one decoder layer, float32, in the order in which attention reads them:
+ * k [n_kv_heads][capacity / 16][head_dim][16], v [n_kv_heads][capacity][head_dim]. */
+struct kv_layer {
+    float *k, *v;
+    size_t n_kv_heads, head_dim, capacity; /* capacity: tokens, a multiple of ATTENTION_TILE */
+};
+
+struct mlp_weights { /* SwiGLU: down(silu(gate x) * (up x)) */
+    struct tensor gate, up; /* [hidden, dim] */
+    struct tensor down;     /* [dim, hidden] */
+};
+
+struct moe_weights { /* softmax over all experts, the top_k largest as they are, plus one shared expert, unweighted */
+    struct tensor router;              /* [n_experts, dim]                     */
+    const struct mlp_weights *experts; /* n_experts of them                    */
+    struct mlp_weights shared;         /* gate.data NULL: none                 */
+    size_t n_experts, top_k;
+    bool norm_topk;      /* weights of the chosen divided by their sum */
+    float routed_scale;
+};
+
+/* What a back end fills. All matrices are [rows, cols] with unit column stride; y never overlaps an input unless said. */
+struct kernels {
+    const char *name;
+    void (*linear)(struct run *, struct tensor *y, const struct tensor *x, const struct tensor *w,
+                   const struct tensor *bias, enum epilogue);
+    void (*swiglu)(struct run *, struct tensor *y, const struct tensor *x, const struct tensor *gate,
+                   const struct tensor *up);
+    void (*conv2d)(struct run *, struct tensor *y, const struct tensor *x, const struct tensor *w,
+                   const struct tensor *bias, struct conv2d_shape);
+    void (*layernorm)(struct run *, struct tensor *y, const struct tensor *x, const struct tensor *w,
+                      const struct tensor *bias, float eps);
+    void (*rmsnorm)(struct run *, struct tensor *y, const struct tensor *x, const struct tensor *w, float eps);
+    void (*rope)(struct run *, struct tensor *x, size_t n_heads, const int32_t *pos, float theta);
+    void (*add)(struct run *, struct tensor *x, const struct tensor *y);
+    void (*embed)(struct run *, struct tensor *y, const struct tensor *table, const int32_t *ids);
+    void (*attention_relpos)(struct run *, struct tensor *y, const struct tensor *qkv, const struct tensor *pad,
+                             const struct tensor *rel_h, const struct tensor *rel_w, struct relpos_shape);
+    void (*attention_prefix)(struct run *, struct tensor *y, const struct tensor *q, const struct tensor *k,
+                             const struct tensor *v, size_t n_heads, size_t n_kv_heads, size_t n_seqs, size_t prefix);
+    void (*attention_causal)(struct run *, struct tensor *y, const struct tensor *q, const struct tensor *k,
+                             const struct tensor *v, struct kv_layer *kv, size_t n_heads, size_t pos);
+    void (*softmax_topk)(struct run *, const struct tensor *logits, size_t top_k, int32_t *ids, float *weights);
+    void (*moe)(struct run *, struct tensor *y, const struct tensor *x, const struct moe_weights *);
+};
+
+/* The scalar definitions, and the best level that this processor and `highest` allow. highest: NULL or "avx512", "avx2",
+ * "ref"; an unknown name gives NULL. */
+extern const struct kernels kernels_ref;
+const struct kernels *kernels_select(const char *highest);
+
+/* Floats from the arena; on failure the error is recorded and data is NULL (later operations then do nothing). */
+struct tensor run_alloc(struct run *run, size_t rows, size_t cols);
+struct tensor run_alloc_map(struct run *run, size_t n, size_t h, size_t w, size_t c);
+void *run_scratch(struct run *run, size_t n, size_t size);
+bool run_ok(const struct run *run);
+void run_fail(struct run *run, enum fathom_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* y [n, out] = epilogue(x [n, in] · w [out, in]^T + bias [out] or NULL). w: f32, f16, bf16, q8_0; bias f32 or bf16. */
+void linear(struct run *run, struct tensor *y, const struct tensor *x, const struct tensor *w, const struct tensor *bias);
+void linear_gelu(struct run *run, struct tensor *y, const struct tensor *x, const struct tensor *w,
+                 const struct tensor *bias);
+void linear_quick_gelu(struct run *run, struct tensor *y, const struct tensor *x, const struct tensor *w,
+                       const struct tensor *bias);
+
+/* y [n, hidden] = silu(x gate^T) * (x up^T), the inner half of a SwiGLU MLP. */
+void swiglu(struct run *run, struct tensor *y, const struct tensor *x, const struct tensor *gate,
+            const struct tensor *up);
+
+/* The whole of it: y [n, dim] = down(swiglu(x)); y may not be x. */
+void mlp(struct run *run, struct tensor *y, const struct tensor *x, const struct mlp_weights *w);
+
+/* y [views, oh, ow, out] from x [views, h, w, in], any input strides (a CHW picture is a view). bias may be NULL. */
+void conv2d(struct run *run, struct tensor *y, const struct tensor *x, const struct tensor *w,
+            const struct tensor *bias, struct conv2d_shape shape);
+
+/* Rows normalised: (x - mean) / sqrt(var + eps) * w + bias, biased variance; and x / sqrt(mean square + eps) * w.
+ * y may be x. w, bias: f32 or bf16. */
+void layernorm(struct run *run, struct tensor *y, const struct tensor *x, const struct tensor *w,
+               const struct tensor *bias, float eps);
+void rmsnorm(struct run *run, struct tensor *y, const struct tensor *x, const struct tensor *w, float eps);
+
+/* Rotates x [n, n_heads * d] in place: pairs (j, j + d/2), angle pos[row] * theta^(-2j/d). cos and sin come from double
+ * precision. */
+void rope(struct run *run, struct tensor *x, size_t n_heads, const int32_t *pos, float theta);
+
+/* x += y */
+void add(struct run *run, struct tensor *x, const struct tensor *y);
+
+/* y [n, dim] = rows ids[0..n) of table; ids are in range (the tokenizer and the probe check them). */
+void embed(struct run *run, struct tensor *y, const struct tensor *table, const int32_t *ids);
+
+/* y [n_views*gh*gw, C]; qkv [n_views*gh*gw, 3C]; pad [3C] or NULL when window divides the grid or is 0;
+ * C = n_heads * d, d a multiple of 16 (any other d takes ref's path). logit = q·k/sqrt(d) + q·rel_h[qy-ky+n-1] +
+ * q·rel_w[qx-kx+n-1]. No N x N array and no factor array of size N x n exists: scratch is per thread and grows with the
+ * number of tokens at most linearly. */
+void attention_relpos(struct run *run, struct tensor *y, const struct tensor *qkv, const struct tensor *pad,
+                      const struct tensor *rel_h, const struct tensor *rel_w, struct relpos_shape shape);
+
+/* n_seqs sequences of equal length S stacked in the rows: q, y [n_seqs*S, n_heads*d], k, v [n_seqs*S, n_kv_heads*d].
+ * Row i of a sequence sees keys [0, max(prefix, i + 1)); scale 1/sqrt(d). Query head h uses kv head h / (n_heads /
+ * n_kv_heads). Hidden tiles are skipped. */
+void attention_prefix(struct run *run, struct tensor *y, const struct tensor *q, const struct tensor *k,
+                      const struct tensor *v, size_t n_heads, size_t n_kv_heads, size_t n_seqs, size_t prefix);
+
+/* Appends k, v [n, n_kv_heads*d] to the cache at positions pos .. pos+n-1; row i sees positions [0, pos + i]. */
+void attention_causal(struct run *run, struct tensor *y, const struct tensor *q, const struct tensor *k,
+                      const struct tensor *v, struct kv_layer *kv, size_t n_heads, size_t pos);
+
+/* Softmax over each row of logits [n, m], then the top_k largest, ties to the lower id: ids and weights [n, top_k], in
+ * descending order of weight. NaN logits record FATHOM_ENUMERIC. */
+void softmax_topk(struct run *run, const struct tensor *logits, size_t top_k, int32_t *ids, float *weights);
+
+/* y = sum over the chosen experts, ascending id, of weight * mlp_e(x) (acc = fma(weight, expert, acc)), plus the shared
+ * expert. Tokens are grouped by expert. */
+void moe(struct run *run, struct tensor *y, const struct tensor *x, const struct moe_weights *w);
+
+#endif
