@@ -113,6 +113,8 @@ FATHOM_API const char *fathom_page_status_name(enum fathom_page_status status);
 struct fathom_stats {
     double decode_image_ms, vision_ms, prefill_ms, decode_ms;
     size_t n_views, n_prompt_tokens, n_output_tokens;
+    double vision_flop, prefill_flop; /* multiplications and additions that the mathematics needs    */
+    double decode_bytes;              /* weights and cache that decoding had to read                 */
     size_t arena_peak_bytes;  /* activations and scratch, at their highest               */
     size_t vision_peak_bytes; /* the same, during the vision tower alone                 */
     size_t kv_bytes;          /* the KV cache                                            */
@@ -163,6 +165,18 @@ FATHOM_API enum fathom_status fathom_read_file(struct fathom_context *ctx, const
 FATHOM_API enum fathom_status fathom_read_pixels(struct fathom_context *ctx, const uint8_t *rgb, int width, int height,
                                                  const struct fathom_read_options *options,
                                                  const struct fathom_callbacks *callbacks, struct fathom_err *err);
+
+/* ---- the machine ------------------------------------------------------------------------------------------- */
+
+/* What this machine can do at most, measured for some tenths of a second: float32 fused multiply-adds with registers
+ * only, and reading memory far larger than any cache, both with the context's threads and instruction set. */
+struct fathom_machine {
+    double fma_flop_s, read_bytes_s;
+    const char *isa; /* "ref", "avx2", "avx512" */
+    int n_threads;
+};
+FATHOM_API enum fathom_status fathom_measure_machine(struct fathom_context *ctx, struct fathom_machine *out,
+                                                     struct fathom_err *err);
 
 #ifdef __cplusplus
 }
