@@ -37,7 +37,8 @@ const struct json_node *json_get(const struct json *j, const struct json_node *o
 const struct json_node *json_first(const struct json *j, const struct json_node *parent);
 const struct json_node *json_next(const struct json *j, const struct json_node *parent, const struct json_node *child);
 
-/* True and *out set when node is a number that converts exactly to the type's range. NULL nodes give false. */
+/* True and *out set when node is a number in the type's range: for json_i64 one written as an integer ("1.0" and "1e3"
+ * are not), for json_f64 one that rounds to a finite double, whatever the locale. NULL nodes give false. */
 bool json_i64(const struct json_node *node, int64_t *out);
 bool json_f64(const struct json_node *node, double *out);
 bool json_is_string(const struct json_node *node, const char *text);
