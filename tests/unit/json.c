@@ -251,10 +251,10 @@ static void test_walks(void **state)
 static void test_strings(void **state)
 {
     (void)state;
-    const char *text = "[\"\\\"\\\\\\/\\b\\f\\n\\r\\t\", \"\\u20ac\\ud834\\udd1e\\", \"long enough for words "
-                                                                                      "\\n and then "
-                                                                                      "\xe6\x97\xa5\xe6\x9c\xac "
-                                                                                      "some\"]";
+    const char *text = "[\"\\\"\\\\\\/\\b\\f\\n\\r\\t\", \"\\u20ac\\ud834\\udd1e\\u00e9\", \"long enough for words "
+                       "\\n and then "
+                       "\xe6\x97\xa5\xe6\x9c\xac "
+                       "some\"]";
     const char *expected[] = {"\"\\/\b\f\n\r\t", "\xe2\x82\xac\xf0\x9d\x84\x9e\xc3\xa9",
                               "long enough for words \n and then \xe6\x97\xa5\xe6\x9c\xac some"};
     struct json j;
