@@ -1,0 +1,27 @@
+# What `make install` lays down and what `make package` puts into the .deb: the same files.
+if(TARGET fathom_cli)
+  install(TARGETS fathom_cli)
+endif()
+install(TARGETS fathom)
+
+file(RELATIVE_PATH pc_to_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+configure_file(packaging/fathom.pc.in fathom.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/fathom.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(DIRECTORY models/mini DESTINATION ${CMAKE_INSTALL_DATADIR}/fathom/models)
+install(FILES README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright)
+install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_CONTACT "The fathom developers")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "reads pictures of pages into Markdown")
+set(CPACK_PACKAGE_DESCRIPTION "fathom runs DeepSeek's document-vision models on the processor, without Python.
+ The package holds the program, the library with its header, and a small built-in model.")
+set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/LICENSE)
+set(CPACK_PACKAGING_INSTALL_PREFIX ${CMAKE_INSTALL_PREFIX})
+set(CPACK_STRIP_FILES ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION text)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
+include(CPack)

@@ -1,0 +1,6 @@
+#include "fathom.h"
+
+const char *fathom_version(void)
+{
+    return FATHOM_VERSION;
+}
