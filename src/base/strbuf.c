@@ -1,0 +1,85 @@
+#include "base/strbuf.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+
+static bool reserve(struct strbuf *s, size_t more)
+{
+    size_t need;
+    if (s->failed || !size_add(s->n, more, &need) || !size_add(need, 1, &need)) {
+        s->failed = true;
+        return false;
+    }
+    if (need <= s->capacity)
+        return true;
+    size_t capacity = s->capacity > need / 2 ? s->capacity * 2 : need + 64;
+    char *text = realloc(s->text, capacity);
+    if (!text) {
+        s->failed = true;
+        return false;
+    }
+    s->text = text;
+    s->capacity = capacity;
+    return true;
+}
+
+void strbuf_add(struct strbuf *s, const char *text, size_t n)
+{
+    if (!reserve(s, n))
+        return;
+    if (n)
+        memcpy(s->text + s->n, text, n);
+    s->n += n;
+    s->text[s->n] = 0;
+}
+
+void strbuf_addf(struct strbuf *s, const char *format, ...)
+{
+    va_list args, again;
+    va_start(args, format);
+    va_copy(again, args);
+    int n = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    if (n >= 0 && reserve(s, (size_t)n)) {
+        vsnprintf(s->text + s->n, (size_t)n + 1, format, again);
+        s->n += (size_t)n;
+    }
+    va_end(again);
+}
+
+void strbuf_add_json(struct strbuf *s, const char *text, size_t n)
+{
+    strbuf_add(s, "\"", 1);
+    for (size_t i = 0; i < n; i++) {
+        unsigned char c = (unsigned char)text[i];
+        if (c == '"' || c == '\\')
+            strbuf_addf(s, "\\%c", c);
+        else if (c == '\n')
+            strbuf_add(s, "\\n", 2);
+        else if (c < 0x20 || c == 0x7f)
+            strbuf_addf(s, "\\u%04x", c);
+        else
+            strbuf_add(s, text + i, 1);
+    }
+    strbuf_add(s, "\"", 1);
+}
+
+void strbuf_cut(struct strbuf *s, size_t n)
+{
+    if (n < s->n) {
+        s->n = n;
+        s->text[n] = 0;
+    }
+}
+
+void strbuf_free(struct strbuf *s)
+{
+    free(s->text);
+    memset(s, 0, sizeof *s);
+}
+
+const char *strbuf_text(const struct strbuf *s) { return s->text ? s->text : ""; }

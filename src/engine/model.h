@@ -1,0 +1,25 @@
+/* What an open model is inside. Read-only once open. */
+#ifndef FATHOM_ENGINE_MODEL_H
+#define FATHOM_ENGINE_MODEL_H
+
+#include "models/deepseek_ocr2.h"
+#include "text/tokenizer.h"
+#include "weights/config.h"
+
+struct fathom_model {
+    struct weights *weights; /* owned                                        */
+    struct model_config config;
+    struct ocr2 ocr2;
+    struct tokenizer *tokenizer; /* owned; NULL when opened without          */
+    int32_t image_id;            /* of "<image>"                             */
+    int32_t cell_ids[2];         /* of "<td>", "</td>", or -1                */
+};
+
+/* Opens config and weights of a folder and binds the network; no tokenizer (fathom-probe needs none). */
+enum fathom_status model_open_network(struct fathom_model **out, const char *dir, struct fathom_err *err);
+
+/* The same over weights made in memory; takes ownership of w, also when it fails. */
+enum fathom_status model_from_weights(struct fathom_model **out, struct weights *w, const struct model_config *config,
+                                      struct fathom_err *err);
+
+#endif

@@ -1,0 +1,39 @@
+/* DeepSeek-OCR-2: SAM tower, encoder, projector and decoder (spec deepseek-ocr §3, §4). */
+#ifndef FATHOM_MODELS_DEEPSEEK_OCR2_H
+#define FATHOM_MODELS_DEEPSEEK_OCR2_H
+
+#include "models/deepseek_decoder.h"
+#include "vision/qwen2_encoder.h"
+#include "vision/sam.h"
+
+struct ocr2 {
+    struct sam sam;
+    struct encoder encoder;
+    struct tensor projector_w, projector_b; /* [dim, encoder dim], [dim] */
+    struct tensor view_separator;           /* [dim]                     */
+    struct decoder decoder;
+};
+
+enum fathom_status ocr2_bind(struct ocr2 *m, const struct model_config *cfg, const struct weights *w,
+                             struct fathom_err *err);
+void ocr2_release(struct ocr2 *m);
+
+/* One view's stages, each [n, ...] from the arena; n = 256 for 1024 px, 144 for 768 px. */
+struct ocr2_view {
+    struct tensor sam, encoder, projector;
+};
+struct ocr2_view ocr2_view_forward(struct run *run, const struct ocr2 *m, const float *pixels, size_t side);
+
+/* Vision tokens of a page: local views of tile_side, then the global one of base_side, then the separator. */
+size_t ocr2_image_tokens(const struct ocr2 *m, size_t n_local, size_t tile_side, size_t base_side);
+
+/* Those tokens as embeddings, block [ocr2_image_tokens, dim]. local may be NULL when n_local is 0. on_view, when given,
+ * is called after each view; false cancels the run. */
+struct ocr2_picture {
+    const float *global, *local; /* [1, 3, base, base], [n_local, 3, tile, tile] */
+    size_t n_local, tile_side, base_side;
+};
+void ocr2_picture_forward(struct run *run, const struct ocr2 *m, const struct ocr2_picture *p, struct tensor *block,
+                          bool (*on_view)(void *ctx, size_t done, size_t total), void *ctx);
+
+#endif

@@ -1,0 +1,112 @@
+#include "vision/pos_table.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "nn/activation.h"
+
+/* Row `row` of a table as floats into out. */
+static void table_row(float *out, const struct tensor *table, size_t row, size_t dim)
+{
+    if (table->dtype == DTYPE_F32) {
+        memcpy(out, (const float *)table->data + row * dim, dim * sizeof *out);
+    } else {
+        const uint16_t *in = (const uint16_t *)table->data + row * dim;
+        for (size_t d = 0; d < dim; d++)
+            out[d] = bf16_to_f32(in[d]);
+    }
+}
+
+static double cubic(double t)
+{
+    const double a = -0.5;
+    t = fabs(t);
+    if (t < 1)
+        return ((a + 2) * t - (a + 3)) * t * t + 1;
+    if (t < 2)
+        return a * (((t - 5) * t + 8) * t - 4);
+    return 0;
+}
+
+/* Taps of output x on an axis n_in -> n_out: weights [lo, lo + *n), at most n_in of them. */
+static size_t bicubic_taps(float *weights, size_t *n, size_t x, size_t n_in, size_t n_out)
+{
+    double scale = (double)n_in / (double)n_out, filter = scale > 1 ? scale : 1, support = 2 * filter;
+    double center = ((double)x + 0.5) * scale, sum = 0;
+    double first = trunc(center - support + 0.5), last = trunc(center + support + 0.5);
+    size_t lo = first > 0 ? (size_t)first : 0, hi = last < (double)n_in ? (size_t)last : n_in;
+    for (size_t k = lo; k < hi; k++)
+        sum += cubic(((double)k - center + 0.5) / filter);
+    for (size_t k = lo; k < hi; k++)
+        weights[k - lo] = (float)(cubic(((double)k - center + 0.5) / filter) / sum);
+    *n = hi - lo;
+    return lo;
+}
+
+static void add_scaled(float *restrict out, const float *restrict in, float w, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        out[i] += w * in[i];
+}
+
+struct tensor pos_table_2d(struct run *run, const struct tensor *table, size_t side, size_t g)
+{
+    size_t dim = table->shape[table->n_dims - 1];
+    struct tensor out = run_alloc(run, g * g, dim);
+    struct arena_mark mark = arena_save(run->arena);
+    float *across = run_scratch(run, side * g * dim, sizeof(float)); /* [side, g, dim], resized along the rows */
+    float *row = run_scratch(run, side * dim, sizeof(float)), *weights = run_scratch(run, side, sizeof(float));
+    if (!run_ok(run))
+        return out;
+    float *dst = out.data;
+    if (side == g) {
+        for (size_t i = 0; i < g * g; i++)
+            table_row(dst + i * dim, table, i, dim);
+        arena_restore(run->arena, mark);
+        return out;
+    }
+    memset(across, 0, side * g * dim * sizeof *across);
+    memset(dst, 0, g * g * dim * sizeof *dst);
+    for (size_t y = 0; y < side; y++) {
+        for (size_t x = 0; x < side; x++)
+            table_row(row + x * dim, table, y * side + x, dim);
+        for (size_t x = 0; x < g; x++) {
+            size_t n, lo = bicubic_taps(weights, &n, x, side, g);
+            for (size_t k = 0; k < n; k++)
+                add_scaled(across + (y * g + x) * dim, row + (lo + k) * dim, weights[k], dim);
+        }
+    }
+    for (size_t y = 0; y < g; y++) {
+        size_t n, lo = bicubic_taps(weights, &n, y, side, g);
+        for (size_t k = 0; k < n; k++)
+            add_scaled(dst + y * g * dim, across + (lo + k) * g * dim, weights[k], g * dim);
+    }
+    round_activations(run, dst, g * g * dim);
+    arena_restore(run->arena, mark);
+    return out;
+}
+
+struct tensor pos_table_1d(struct run *run, const struct tensor *table, size_t n_out)
+{
+    size_t n_in = table->shape[0], dim = table->shape[1];
+    if (n_in == n_out)
+        return *table;
+    struct tensor out = run_alloc(run, n_out, dim);
+    struct arena_mark mark = arena_save(run->arena);
+    float *a = run_scratch(run, dim, sizeof(float)), *b = run_scratch(run, dim, sizeof(float));
+    if (!run_ok(run))
+        return out;
+    for (size_t r = 0; r < n_out; r++) {
+        float s = ((float)r + 0.5f) * ((float)n_in / (float)n_out) - 0.5f;
+        s = s > 0 ? s : 0;
+        size_t i = (size_t)s, next = i + 1 < n_in ? i + 1 : n_in - 1;
+        float f = s - (float)i, *dst = (float *)out.data + r * dim;
+        table_row(a, table, i, dim);
+        table_row(b, table, next, dim);
+        for (size_t d = 0; d < dim; d++)
+            dst[d] = (1 - f) * a[d] + f * b[d];
+    }
+    round_activations(run, out.data, n_out * dim);
+    arena_restore(run->arena, mark);
+    return out;
+}
