@@ -37,7 +37,10 @@ static inline float value_f32(const struct tensor *t, size_t i)
 }
 
 /* What a float32 result is stored as. */
-static inline float stored_f32(const struct run *run, float x) { return run->act == FATHOM_BF16 ? bf16_round(x) : x; }
+static inline float stored_f32(const struct run *run, float x)
+{
+    return run->act == FATHOM_BF16 ? bf16_round(x) : x;
+}
 
 /* Folds the 16 partial sums of a row: lane i plus lane i + half. */
 static inline float fold_lanes(float lanes[16])
