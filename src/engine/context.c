@@ -1,0 +1,108 @@
+#include "engine/context.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PREFILL_CHUNK 512
+
+enum fathom_status fathom_context_create(const struct fathom_model *model,
+                                         const struct fathom_context_options *options, struct fathom_context **out,
+                                         struct fathom_err *err)
+{
+    const struct decoder_config *c = &model->config.decoder;
+    struct fathom_context_options o = options ? *options : (struct fathom_context_options){0};
+    int n_threads = o.n_threads > 0 ? o.n_threads : pool_default_threads();
+    struct fathom_context *ctx = calloc(1, sizeof *ctx);
+    enum fathom_status status;
+
+    *out = NULL;
+    if (!ctx)
+        return fail_nomem(err, sizeof *ctx, "the context");
+    ctx->model = model;
+    ctx->act = o.dtype;
+    ctx->kernels = kernels_select(o.isa);
+    arena_init(&ctx->arena, SIZE_MAX);
+    if (!ctx->kernels)
+        status = fail(err, FATHOM_EINVAL, "'%s' is not an instruction set: ref, avx2 or avx512", o.isa);
+    else if (!(ctx->logits = malloc(c->vocab_size * sizeof *ctx->logits)))
+        status = fail_nomem(err, c->vocab_size * sizeof *ctx->logits, "the logits");
+    else if (!(status = kv_cache_create(&ctx->kv, c->n_layers, c->n_kv_heads, c->head_dim, o.n_ctx ? o.n_ctx : c->n_ctx,
+                                        err)))
+        status = pool_create(n_threads, &ctx->pool, err);
+    if (status) {
+        fathom_context_destroy(ctx);
+        return status;
+    }
+    *out = ctx;
+    return FATHOM_OK;
+}
+
+void fathom_context_destroy(struct fathom_context *ctx)
+{
+    if (!ctx)
+        return;
+    pool_destroy(ctx->pool);
+    kv_cache_release(&ctx->kv);
+    arena_release(&ctx->arena);
+    free(ctx->logits);
+    free(ctx);
+}
+
+struct run context_run(struct fathom_context *ctx)
+{
+    return (struct run){.kernels = ctx->kernels, .pool = ctx->pool, .arena = &ctx->arena, .act = ctx->act};
+}
+
+/* x = token embeddings, with the image's rows in the places of image tokens. *image_row counts those used so far. */
+static void embed_tokens(struct run *run, const struct decoder *d, struct tensor *x, const int32_t *ids,
+                         const struct context_image *image, size_t *image_row)
+{
+    embed(run, x, &d->embed_tokens, ids);
+    if (!image || !run_ok(run))
+        return;
+    for (size_t i = 0; i < x->shape[0]; i++)
+        if (ids[i] == image->image_id && *image_row < image->block->shape[0])
+            memcpy(tensor_row(x, i), tensor_row(image->block, (*image_row)++), d->cfg.dim * sizeof(float));
+}
+
+enum fathom_status context_append(struct fathom_context *ctx, const int32_t *ids, size_t n,
+                                  const struct context_image *image, size_t chunk,
+                                  bool (*keep_going)(void *user, size_t done, size_t total), void *user,
+                                  struct fathom_err *err)
+{
+    const struct decoder *d = &ctx->model->ocr2.decoder;
+    struct run run = context_run(ctx);
+    size_t image_row = 0;
+
+    if (n > ctx->kv.capacity - ctx->kv.n_tok)
+        return fail(err, FATHOM_ELIMIT, "%zu tokens after %zu do not fit the context of %zu", n, ctx->kv.n_tok,
+                    ctx->kv.capacity);
+    for (size_t i = 0; i < n; i++)
+        if (ids[i] < 0 || (size_t)ids[i] >= d->cfg.vocab_size)
+            return fail(err, FATHOM_EINVAL, "token id %d is outside the vocabulary of %zu", (int)ids[i],
+                        d->cfg.vocab_size);
+    chunk = chunk ? chunk : PREFILL_CHUNK;
+    for (size_t first = 0; first < n && run_ok(&run); first += chunk) {
+        size_t m = n - first < chunk ? n - first : chunk;
+        struct arena_mark mark = arena_save(run.arena);
+        struct tensor x = run_alloc(&run, m, d->cfg.dim);
+        embed_tokens(&run, d, &x, ids + first, image, &image_row);
+        decoder_forward(&run, d, &ctx->kv, &x);
+        if (first + m == n) {
+            struct tensor last = tensor_rows(&x, m - 1, 1);
+            struct tensor logits = tensor_2d(DTYPE_F32, ctx->logits, 1, d->cfg.vocab_size);
+            decoder_logits(&run, d, &logits, &last);
+        }
+        arena_restore(run.arena, mark);
+        if (keep_going && run_ok(&run) && !keep_going(user, first + m, n))
+            run_fail(&run, FATHOM_ECANCELLED, "cancelled");
+    }
+    if (!run_ok(&run)) {
+        if (err)
+            *err = run.err;
+        return run.err.status;
+    }
+    return FATHOM_OK;
+}
+
+void context_reset(struct fathom_context *ctx) { kv_cache_rewind(&ctx->kv, 0); }

@@ -1,0 +1,38 @@
+/* One sequence being read or written: threads, scratch, cache and position. */
+#ifndef FATHOM_ENGINE_CONTEXT_H
+#define FATHOM_ENGINE_CONTEXT_H
+
+#include "engine/model.h"
+#include "nn/kv_cache.h"
+
+struct fathom_context {
+    const struct fathom_model *model; /* borrowed                                   */
+    const struct kernels *kernels;
+    enum fathom_dtype act;
+    struct pool *pool; /* owned                                      */
+    struct arena arena;
+    struct kv_cache kv;
+    float *logits; /* [vocab_size], owned: those after the last token */
+};
+
+/* A run over the context's back end, pool and arena. */
+struct run context_run(struct fathom_context *ctx);
+
+/* Rows of embeddings that are not in the token table: block [n, dim] replaces the n positions whose id is image_id. */
+struct context_image {
+    const struct tensor *block; /* NULL: no picture */
+    int32_t image_id;
+};
+
+/* Appends n tokens, in chunks of at most `chunk` (0: the usual size), and leaves the logits of the last one in
+ * ctx->logits. Every id must be below vocab_size; fails with FATHOM_ELIMIT when the cache cannot hold them. keep_going,
+ * when given, is called between chunks; false cancels. */
+enum fathom_status context_append(struct fathom_context *ctx, const int32_t *ids, size_t n,
+                                  const struct context_image *image, size_t chunk,
+                                  bool (*keep_going)(void *user, size_t done, size_t total), void *user,
+                                  struct fathom_err *err);
+
+/* Forgets everything. */
+void context_reset(struct fathom_context *ctx);
+
+#endif

@@ -1,0 +1,111 @@
+#include "engine/generate.h"
+
+#include <string.h>
+
+#include "engine/loop_detector.h"
+#include "engine/sampler.h"
+
+/* How often the output is looked at for loops, in tokens. */
+#define LOOP_INTERVAL 32
+
+/* Adds a token's text to the page and hands whole characters on. piece NULL: the end, flush. */
+static bool emit(struct detokenizer *d, const char *piece, size_t n, const struct generate_options *o,
+                 struct strbuf *text)
+{
+    char buffer[256];
+    do {
+        size_t part = n < sizeof buffer - 12 ? n : sizeof buffer - 12;
+        size_t len = detokenizer_push(d, piece, part, buffer);
+        strbuf_add(text, buffer, len);
+        if (len && o->on_text && !o->on_text(o->user, buffer, len))
+            return false;
+        n -= part;
+        if (piece)
+            piece += part;
+    } while (n);
+    return true;
+}
+
+/* The text of the first n ids alone, for a page that looped. */
+static void rebuild_text(const struct tokenizer *tok, const int32_t *ids, size_t n, struct strbuf *text)
+{
+    struct detokenizer d = {0};
+    const struct generate_options silent = {0};
+    strbuf_cut(text, 0);
+    for (size_t i = 0; i < n; i++) {
+        size_t len;
+        const char *piece = tokenizer_piece(tok, ids[i], &len);
+        if (len)
+            emit(&d, piece, len, &silent, text);
+    }
+    emit(&d, NULL, 0, &silent, text);
+}
+
+static enum fathom_status not_finite(const struct fathom_model *model, struct fathom_err *err)
+{
+    const char *name;
+    if (weights_find_nonfinite(model->weights, &name))
+        return fail(err, FATHOM_ENUMERIC, "the model's tensor '%s' holds values that are not finite", name);
+    return fail(err, FATHOM_ENUMERIC, "the model gave logits that are not finite");
+}
+
+static enum fathom_status loop(struct fathom_context *ctx, const struct generate_options *o, struct sampler *sampler,
+                               struct tokens *ids, struct generation *out, struct fathom_err *err)
+{
+    const struct fathom_model *model = ctx->model;
+    size_t n_vocab = tokenizer_size(model->tokenizer);
+    struct detokenizer detokenizer = {0};
+    enum fathom_status status;
+
+    for (out->stop = STOP_LIMIT; ids->n < o->max_tokens;) {
+        size_t len, kept;
+        int32_t id;
+        ngram_guard_apply(&o->guard, ids->ids, ids->n, ctx->logits, n_vocab);
+        if ((id = sampler_next(sampler, ctx->logits, n_vocab)) < 0)
+            return not_finite(model, err);
+        if (id == model->config.decoder.eos_id) {
+            out->stop = STOP_EOS;
+            break;
+        }
+        if ((status = tokens_push(ids, id, err)))
+            return status;
+        const char *piece = tokenizer_piece(model->tokenizer, id, &len);
+        if (len && !emit(&detokenizer, piece, len, o, &out->text))
+            return fail(err, FATHOM_ECANCELLED, "cancelled");
+        if (ids->n % LOOP_INTERVAL == 0 && (kept = loop_detect(ids->ids, ids->n))) {
+            rebuild_text(model->tokenizer, ids->ids, kept, &out->text);
+            out->stop = STOP_LOOP;
+            out->n_tok = ids->n;
+            return FATHOM_OK;
+        }
+        if (ctx->kv.n_tok == ctx->kv.capacity || ids->n == o->max_tokens)
+            break;
+        if ((status = context_append(ctx, &id, 1, NULL, 0, NULL, NULL, err)))
+            return status;
+    }
+    out->n_tok = ids->n;
+    if (!emit(&detokenizer, NULL, 0, o, &out->text))
+        return fail(err, FATHOM_ECANCELLED, "cancelled");
+    return FATHOM_OK;
+}
+
+enum fathom_status generate(struct fathom_context *ctx, const struct generate_options *options, struct generation *out,
+                            struct fathom_err *err)
+{
+    struct sampler sampler;
+    struct tokens ids = {0};
+    enum fathom_status status;
+
+    memset(out, 0, sizeof *out);
+    if ((status = sampler_init(&sampler, options->temperature, options->top_p, options->seed,
+                               ctx->model->config.decoder.vocab_size, err)))
+        return status;
+    status = loop(ctx, options, &sampler, &ids, out, err);
+    if (!status && out->text.failed)
+        status = fail_nomem(err, out->text.n, "the page's text");
+    tokens_free(&ids);
+    sampler_release(&sampler);
+    return status;
+}
+
+void generation_release(struct generation *g) { strbuf_free(&g->text); }
