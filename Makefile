@@ -2,6 +2,7 @@
 PREFIX ?= /usr/local
 FILE ?= examples/page.png
 TASKS = build
+CONFIGURE = -DFATHOM_TESTS=OFF -DFATHOM_BENCH=OFF
 
 .PHONY: all run test bench install package format format-check clean
 
@@ -20,10 +21,11 @@ test:
 	@scripts/test.sh $(PRESETS)
 
 bench: TASKS += bench
+bench: CONFIGURE = -DFATHOM_TESTS=OFF
 bench: all
 	@scripts/bench.sh
 
-install: CONFIGURE = -DCMAKE_INSTALL_PREFIX=$(PREFIX)
+install: CONFIGURE += -DCMAKE_INSTALL_PREFIX=$(PREFIX)
 install: all
 	@DESTDIR=$(DESTDIR) cmake --install build
 

@@ -56,4 +56,4 @@ apt=("${as_root[@]}" DEBIAN_FRONTEND=noninteractive apt-get --quiet=2 --option A
     --option Dpkg::Use-Pty=0)
 echo "fathom needs these packages and installs them through apt: ${missing[*]}" >&2
 "${apt[@]}" update </dev/null
-"${apt[@]}" install --yes --no-install-recommends "${missing[@]}" </dev/null >&2
+"${apt[@]}" install --yes --no-install-recommends "${missing[@]}" </dev/null >/dev/null
