@@ -50,12 +50,26 @@ void fathom_context_destroy(struct fathom_context *ctx)
 
 struct run context_run(struct fathom_context *ctx)
 {
-    return (struct run){.kernels = ctx->kernels, .pool = ctx->pool, .arena = &ctx->arena, .act = ctx->act};
+    return (struct run){.kernels = ctx->kernels,
+                        .pool = ctx->pool,
+                        .arena = &ctx->arena,
+                        .act = ctx->act,
+                        .trace = ctx->trace,
+                        .trace_ctx = ctx->trace_ctx};
 }
 
-/* x = token embeddings, with the image's rows in the places of image tokens. *image_row counts those used so far. */
-static void embed_tokens(struct run *run, const struct decoder *d, struct tensor *x, const int32_t *ids,
-                         const struct context_image *image, size_t *image_row)
+enum fathom_status context_check_ids(const struct fathom_context *ctx, const int32_t *ids, size_t n,
+                                     struct fathom_err *err)
+{
+    size_t vocab_size = ctx->model->config.decoder.vocab_size;
+    for (size_t i = 0; i < n; i++)
+        if (ids[i] < 0 || (size_t)ids[i] >= vocab_size)
+            return fail(err, FATHOM_EINVAL, "token id %d is outside the vocabulary of %zu", (int)ids[i], vocab_size);
+    return FATHOM_OK;
+}
+
+void context_embed(struct run *run, const struct decoder *d, struct tensor *x, const int32_t *ids,
+                   const struct context_image *image, size_t *image_row)
 {
     embed(run, x, &d->embed_tokens, ids);
     if (!image || !run_ok(run))
@@ -77,16 +91,14 @@ enum fathom_status context_append(struct fathom_context *ctx, const int32_t *ids
     if (n > ctx->kv.capacity - ctx->kv.n_tok)
         return fail(err, FATHOM_ELIMIT, "%zu tokens after %zu do not fit the context of %zu", n, ctx->kv.n_tok,
                     ctx->kv.capacity);
-    for (size_t i = 0; i < n; i++)
-        if (ids[i] < 0 || (size_t)ids[i] >= d->cfg.vocab_size)
-            return fail(err, FATHOM_EINVAL, "token id %d is outside the vocabulary of %zu", (int)ids[i],
-                        d->cfg.vocab_size);
+    if (context_check_ids(ctx, ids, n, err))
+        return FATHOM_EINVAL;
     chunk = chunk ? chunk : PREFILL_CHUNK;
     for (size_t first = 0; first < n && run_ok(&run); first += chunk) {
         size_t m = n - first < chunk ? n - first : chunk;
         struct arena_mark mark = arena_save(run.arena);
         struct tensor x = run_alloc(&run, m, d->cfg.dim);
-        embed_tokens(&run, d, &x, ids + first, image, &image_row);
+        context_embed(&run, d, &x, ids + first, image, &image_row);
         decoder_forward(&run, d, &ctx->kv, &x);
         if (first + m == n) {
             struct tensor last = tensor_rows(&x, m - 1, 1);

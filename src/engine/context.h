@@ -13,6 +13,8 @@ struct fathom_context {
     struct arena arena;
     struct kv_cache kv;
     float *logits; /* [vocab_size], owned: those after the last token */
+    void (*trace)(void *trace_ctx, const char *op, const struct tensor *out); /* of every run; NULL: none */
+    void *trace_ctx;
 };
 
 /* A run over the context's back end, pool and arena. */
@@ -24,8 +26,16 @@ struct context_image {
     int32_t image_id;
 };
 
+/* Every id is in the vocabulary. */
+enum fathom_status context_check_ids(const struct fathom_context *ctx, const int32_t *ids, size_t n,
+                                     struct fathom_err *err);
+
+/* x [n, dim] = the embeddings of n ids that were checked. *image_row counts the picture's rows that were used so far. */
+void context_embed(struct run *run, const struct decoder *d, struct tensor *x, const int32_t *ids,
+                   const struct context_image *image, size_t *image_row);
+
 /* Appends n tokens, in chunks of at most `chunk` (0: the usual size), and leaves the logits of the last one in
- * ctx->logits. Every id must be below vocab_size; fails with FATHOM_ELIMIT when the cache cannot hold them. keep_going,
+ * ctx->logits. Ids are checked; fails with FATHOM_ELIMIT when the cache cannot hold them. keep_going,
  * when given, is called between chunks; false cancels. */
 enum fathom_status context_append(struct fathom_context *ctx, const int32_t *ids, size_t n,
                                   const struct context_image *image, size_t chunk,

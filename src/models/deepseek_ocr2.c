@@ -51,11 +51,18 @@ size_t ocr2_image_tokens(const struct ocr2 *m, size_t n_local, size_t tile_side,
     return n_local * view_tokens(m, tile_side) + view_tokens(m, base_side) + 1;
 }
 
+void ocr2_separator(struct run *run, const struct ocr2 *m, struct tensor *block, size_t row)
+{
+    size_t dim = m->decoder.cfg.dim;
+    struct tensor last = tensor_rows(block, row, 1);
+    struct tensor table = tensor_2d(m->view_separator.dtype, m->view_separator.data, 1, dim);
+    embed(run, &last, &table, &(const int32_t){0});
+}
+
 void ocr2_picture_forward(struct run *run, const struct ocr2 *m, const struct ocr2_picture *p, struct tensor *block,
                           bool (*on_view)(void *ctx, size_t done, size_t total), void *ctx)
 {
     size_t dim = m->decoder.cfg.dim, row = 0;
-    const int32_t first = 0;
 
     for (size_t i = 0; i <= p->n_local && run_ok(run); i++) {
         bool is_local = i < p->n_local;
@@ -70,10 +77,5 @@ void ocr2_picture_forward(struct run *run, const struct ocr2 *m, const struct oc
         if (on_view && !on_view(ctx, i + 1, p->n_local + 1))
             run_fail(run, FATHOM_ECANCELLED, "cancelled");
     }
-    struct tensor separator = m->view_separator, last = tensor_rows(block, row, 1);
-    separator.n_dims = 2; /* as a table of one row */
-    separator.shape[0] = 1;
-    separator.shape[1] = separator.stride[0] = dim;
-    separator.stride[1] = 1;
-    embed(run, &last, &separator, &first);
+    ocr2_separator(run, m, block, row);
 }

@@ -27,6 +27,9 @@ struct ocr2_view ocr2_view_forward(struct run *run, const struct ocr2 *m, const 
 /* Vision tokens of a page: local views of tile_side, then the global one of base_side, then the separator. */
 size_t ocr2_image_tokens(const struct ocr2 *m, size_t n_local, size_t tile_side, size_t base_side);
 
+/* Row `row` of block becomes the separator. */
+void ocr2_separator(struct run *run, const struct ocr2 *m, struct tensor *block, size_t row);
+
 /* Those tokens as embeddings, block [ocr2_image_tokens, dim]. local may be NULL when n_local is 0. on_view, when given,
  * is called after each view; false cancels the run. */
 struct ocr2_picture {

@@ -45,6 +45,7 @@ struct model_config {
     struct encoder_config encoder; /* OCR-2 */
     struct decoder_config decoder;
     struct view_config view;
+    int32_t image_id; /* image_token_id; 128815 when the config has none (a tokenizer's "<image>" comes first) */
 };
 
 /* Reads dir/config.json and dir/preprocessor_config.json (optional) beside the opened weights. */

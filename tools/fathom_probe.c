@@ -1,0 +1,334 @@
+/* fathom-probe [--dtype f32|bf16] [--threads N] [--isa LEVEL] MODEL IN.safetensors OUT.safetensors
+ *
+ * Runs a model on given ids and pictures and writes what the stages make, for comparison with a reference. Needs no
+ * tokenizer. IN holds input_ids ([n] or [1, n], I32) and, all optional, global [1, 3, S, S], local [n, 3, S, S],
+ * grid [2] = (across, down) and forced_ids. OUT gets sam.*, encoder.*, projector.* [views, tokens, channels] for global
+ * and local, embeddings [n, dim], hidden.last [layers + 1, dim] (the last token after the embedding and after each layer,
+ * the last row after model.norm), logits.last [vocab] and, with forced_ids, logits.forced [m, vocab]: row j holds the
+ * logits after forced id j was fed. */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/context.h"
+#include "nn/activation.h"
+#include "weights/safetensors.h"
+
+#define MAX_OUTPUTS 16
+
+struct outputs {
+    struct safetensors_spec specs[MAX_OUTPUTS];
+    float *data[MAX_OUTPUTS]; /* owned */
+    size_t n;
+};
+
+static float *add_output(struct outputs *o, const char *name, int n_dims, const size_t *shape, struct fathom_err *err)
+{
+    struct safetensors_spec *spec = &o->specs[o->n];
+    size_t n = 1;
+    *spec = (struct safetensors_spec){.name = name, .dtype = DTYPE_F32, .n_dims = n_dims};
+    for (int i = 0; i < n_dims; i++) {
+        spec->shape[i] = shape[i];
+        n *= shape[i];
+    }
+    o->data[o->n] = calloc(n + 1, sizeof(float));
+    if (!o->data[o->n])
+        fail_nomem(err, n * sizeof(float), name);
+    return o->data[o->n++];
+}
+
+/* A tensor of IN as int32 ids, NULL when it is not there. */
+static int32_t *read_ids(const struct safetensors *in, const char *name, size_t *n, struct fathom_err *err)
+{
+    const struct safetensors_tensor *t = safetensors_find(in, name);
+    if (!t)
+        return NULL;
+    if (!t->tensor.n_dims || (t->tensor.dtype != DTYPE_I32 && t->tensor.dtype != DTYPE_I64)) {
+        fail(err, FATHOM_EFORMAT, "'%s' has dtype %s, expected I32", name, t->dtype);
+        return NULL;
+    }
+    *n = tensor_elements(&t->tensor);
+    int32_t *ids = calloc(*n + 1, sizeof *ids);
+    if (!ids) {
+        fail_nomem(err, *n * sizeof *ids, name);
+        return NULL;
+    }
+    for (size_t i = 0; i < *n; i++) {
+        int64_t wide = 0;
+        if (t->tensor.dtype == DTYPE_I32)
+            memcpy(&ids[i], (const char *)t->tensor.data + 4 * i, 4);
+        else if (memcpy(&wide, (const char *)t->tensor.data + 8 * i, 8), wide == (int32_t)wide)
+            ids[i] = (int32_t)wide;
+        else
+            ids[i] = -1;
+    }
+    return ids;
+}
+
+/* Pictures of IN as floats [n, 3, S, S]; NULL when they are not there. */
+static float *read_pictures(const struct safetensors *in, const char *name, size_t *n, size_t *side,
+                            struct fathom_err *err)
+{
+    const struct safetensors_tensor *t = safetensors_find(in, name);
+    if (!t)
+        return NULL;
+    const struct tensor *p = &t->tensor;
+    if (p->n_dims != 4 || p->shape[1] != 3 || p->shape[2] != p->shape[3] || p->shape[2] % 64 || p->shape[2] == 0 ||
+        (p->dtype != DTYPE_F32 && p->dtype != DTYPE_BF16)) {
+        fail(err, FATHOM_EFORMAT, "'%s' is not [n, 3, S, S] in F32 or BF16 with S a multiple of 64", name);
+        return NULL;
+    }
+    size_t count = tensor_elements(p);
+    float *out = malloc((count + 1) * sizeof *out);
+    if (!out) {
+        fail_nomem(err, count * sizeof *out, name);
+        return NULL;
+    }
+    for (size_t i = 0; i < count; i++) {
+        uint16_t half;
+        if (p->dtype == DTYPE_F32)
+            memcpy(&out[i], (const char *)p->data + 4 * i, 4);
+        else
+            memcpy(&half, (const char *)p->data + 2 * i, 2), out[i] = bf16_to_f32(half);
+    }
+    *n = p->shape[0];
+    *side = p->shape[2];
+    return out;
+}
+
+/* Runs the views of one kind and keeps their stages; block gets the projected tokens from row *row on. */
+static enum fathom_status run_views(struct fathom_context *ctx, const float *pixels, size_t n_views, size_t side,
+                                    const char *const names[3], float *block, size_t *row, struct outputs *out,
+                                    struct fathom_err *err)
+{
+    const struct ocr2 *m = &ctx->model->ocr2;
+    size_t map = sam_map_side(&m->sam.cfg, side), n = map * map, dim = m->decoder.cfg.dim;
+    size_t width[3] = {m->sam.cfg.out_dim, m->encoder.cfg.dim, dim};
+    float *dst[3];
+
+    for (int i = 0; i < 3; i++)
+        if (!(dst[i] = add_output(out, names[i], 3, (size_t[]){n_views, n, width[i]}, err)))
+            return err->status;
+    for (size_t v = 0; v < n_views; v++) {
+        struct run run = context_run(ctx);
+        struct arena_mark mark = arena_save(run.arena);
+        struct ocr2_view stages = ocr2_view_forward(&run, m, pixels + v * 3 * side * side, side);
+        if (!run_ok(&run)) {
+            *err = run.err;
+            return err->status;
+        }
+        const struct tensor *src[3] = {&stages.sam, &stages.encoder, &stages.projector};
+        for (int i = 0; i < 3; i++)
+            memcpy(dst[i] + v * n * width[i], src[i]->data, n * width[i] * sizeof(float));
+        memcpy(block + *row * dim, stages.projector.data, n * dim * sizeof(float));
+        *row += n;
+        arena_restore(run.arena, mark);
+    }
+    return FATHOM_OK;
+}
+
+/* Keeps the last row of the residual stream: after the embedding, and after every second addition (a layer is two). */
+struct hidden_trace {
+    float *rows; /* [n_layers + 1, dim] */
+    size_t n_layers, dim, n_adds;
+    bool on;
+};
+
+static void trace_hidden(void *ctx, const char *op, const struct tensor *out)
+{
+    struct hidden_trace *t = ctx;
+    if (!t->on || out->n_dims != 2 || out->shape[1] != t->dim)
+        return;
+    const float *last = tensor_row(out, out->shape[0] - 1);
+    if (strcmp(op, "embed") == 0)
+        t->n_adds = 0;
+    else if (strcmp(op, "add") == 0 && ++t->n_adds % 2 == 0)
+        memcpy(t->rows + t->n_adds / 2 * t->dim, last, t->dim * sizeof(float));
+    else if (strcmp(op, "rmsnorm") == 0 && t->n_adds == 2 * t->n_layers)
+        memcpy(t->rows + t->n_layers * t->dim, last, t->dim * sizeof(float));
+}
+
+struct inputs {
+    struct safetensors file;
+    int32_t *ids, *forced;
+    float *global, *local;
+    size_t n_ids, n_forced, n_global, n_local, base_side, tile_side;
+};
+
+static enum fathom_status read_inputs(struct inputs *in, const char *path, struct fathom_err *err)
+{
+    if (safetensors_open(&in->file, path, err))
+        return err->status;
+    in->ids = read_ids(&in->file, "input_ids", &in->n_ids, err);
+    if (!in->ids || in->n_ids == 0)
+        return err->status ? err->status : fail(err, FATHOM_EINVAL, "'%s' has no input_ids", path);
+    in->forced = read_ids(&in->file, "forced_ids", &in->n_forced, err);
+    in->global = read_pictures(&in->file, "global", &in->n_global, &in->base_side, err);
+    in->local = read_pictures(&in->file, "local", &in->n_local, &in->tile_side, err);
+    return err->status;
+}
+
+static void release_inputs(struct inputs *in)
+{
+    free(in->ids);
+    free(in->forced);
+    free(in->global);
+    free(in->local);
+    safetensors_close(&in->file);
+}
+
+/* All pictures of IN as one block [rows, dim]: tiles, global view, separator. */
+static enum fathom_status see(struct fathom_context *ctx, const struct inputs *in, struct tensor *block,
+                              struct outputs *out, struct fathom_err *err)
+{
+    static const char *const global_names[3] = {"sam.global", "encoder.global", "projector.global"};
+    static const char *const local_names[3] = {"sam.local", "encoder.local", "projector.local"};
+    const struct ocr2 *m = &ctx->model->ocr2;
+    size_t row = 0, n = ocr2_image_tokens(m, in->n_local, in->local ? in->tile_side : in->base_side, in->base_side);
+    struct run run = context_run(ctx);
+
+    if (in->n_global != 1)
+        return fail(err, FATHOM_EINVAL, "'global' holds %zu views, expected 1", in->n_global);
+    *block = run_alloc(&run, n, m->decoder.cfg.dim);
+    if (!run_ok(&run)) {
+        *err = run.err;
+        return err->status;
+    }
+    if (in->local && run_views(ctx, in->local, in->n_local, in->tile_side, local_names, block->data, &row, out, err))
+        return err->status;
+    if (run_views(ctx, in->global, 1, in->base_side, global_names, block->data, &row, out, err))
+        return err->status;
+    ocr2_separator(&run, m, block, row);
+    return FATHOM_OK;
+}
+
+static enum fathom_status probe(struct fathom_context *ctx, const struct inputs *in, struct outputs *out,
+                                struct fathom_err *err)
+{
+    const struct decoder_config *c = &ctx->model->config.decoder;
+    int32_t image_id = ctx->model->config.image_id;
+    struct hidden_trace trace = {.n_layers = c->n_layers, .dim = c->dim};
+    struct tensor block = {0};
+    size_t n_image = 0, row = 0;
+
+    for (size_t i = 0; i < in->n_ids; i++)
+        n_image += in->ids[i] == image_id;
+    if (in->global && see(ctx, in, &block, out, err))
+        return err->status;
+    if (n_image != (in->global ? block.shape[0] : 0))
+        return fail(err, FATHOM_EINVAL, "input_ids hold %zu image tokens (%d), the pictures give %zu", n_image,
+                    (int)image_id, in->global ? block.shape[0] : 0);
+
+    float *embeddings = add_output(out, "embeddings", 2, (size_t[]){in->n_ids, c->dim}, err);
+    float *logits = add_output(out, "logits.last", 1, &c->vocab_size, err);
+    trace.rows = add_output(out, "hidden.last", 2, (size_t[]){c->n_layers + 1, c->dim}, err);
+    if (!embeddings || !logits || !trace.rows)
+        return err->status;
+    struct context_image image = {&block, image_id};
+    struct run run = context_run(ctx);
+    struct tensor x = tensor_2d(DTYPE_F32, embeddings, in->n_ids, c->dim);
+    if (context_check_ids(ctx, in->ids, in->n_ids, err))
+        return err->status;
+    context_embed(&run, &ctx->model->ocr2.decoder, &x, in->ids, in->global ? &image : NULL, &row);
+    memcpy(trace.rows, embeddings + (in->n_ids - 1) * c->dim, c->dim * sizeof(float));
+
+    ctx->trace = trace_hidden;
+    ctx->trace_ctx = &trace;
+    trace.on = true;
+    if (context_append(ctx, in->ids, in->n_ids, in->global ? &image : NULL, 0, NULL, NULL, err))
+        return err->status;
+    memcpy(logits, ctx->logits, c->vocab_size * sizeof(float));
+    trace.on = false;
+
+    if (!in->forced)
+        return FATHOM_OK;
+    float *forced = add_output(out, "logits.forced", 2, (size_t[]){in->n_forced, c->vocab_size}, err);
+    for (size_t i = 0; forced && i < in->n_forced; i++) {
+        if (context_append(ctx, &in->forced[i], 1, NULL, 0, NULL, NULL, err))
+            return err->status;
+        memcpy(forced + i * c->vocab_size, ctx->logits, c->vocab_size * sizeof(float));
+    }
+    return err->status;
+}
+
+static enum fathom_status write_outputs(const struct outputs *o, const char *path, struct fathom_err *err)
+{
+    struct safetensors_writer *w = NULL;
+    if (safetensors_create(&w, path, o->specs, o->n, err))
+        return err->status;
+    for (size_t i = 0; i < o->n; i++) {
+        size_t n = 1;
+        for (int d = 0; d < o->specs[i].n_dims; d++)
+            n *= o->specs[i].shape[d];
+        if (safetensors_append(w, o->data[i], n * sizeof(float), err)) {
+            safetensors_discard(w);
+            return err->status;
+        }
+    }
+    return safetensors_commit(w, err);
+}
+
+static enum fathom_status run_probe(const char *const paths[3], const struct fathom_context_options *options,
+                                    struct fathom_err *err)
+{
+    struct fathom_model *model = NULL;
+    struct fathom_context *ctx = NULL;
+    struct fathom_context_options sized = *options;
+    struct inputs in = {0};
+    struct outputs out = {0};
+
+    if (!read_inputs(&in, paths[1], err) && !model_open_network(&model, paths[0], err)) {
+        sized.n_ctx = in.n_ids + in.n_forced;
+        if (!fathom_context_create(model, &sized, &ctx, err) && !probe(ctx, &in, &out, err))
+            write_outputs(&out, paths[2], err);
+    }
+    for (size_t i = 0; i < out.n; i++)
+        free(out.data[i]);
+    fathom_context_destroy(ctx);
+    fathom_model_close(model);
+    release_inputs(&in);
+    return err->status;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct option long_options[] = {
+        {"dtype", required_argument, NULL, 'd'}, {"threads", required_argument, NULL, 't'},
+        {"isa", required_argument, NULL, 'i'},   {"help", no_argument, NULL, 'h'},
+        {0},
+    };
+    static const char usage[] =
+        "usage: fathom-probe [--dtype f32|bf16] [--threads N] [--isa ref|avx2|avx512] MODEL IN.safetensors "
+        "OUT.safetensors\n";
+    struct fathom_context_options options = {0};
+    struct fathom_err err = {0};
+    bool good = true;
+    int c;
+
+    while ((c = getopt_long(argc, argv, "h", long_options, NULL)) != -1) {
+        char *end = NULL;
+        if (c == 'h')
+            return fputs(usage, stdout) < 0;
+        if (c == 'd' && strcmp(optarg, "bf16") == 0)
+            options.dtype = FATHOM_BF16;
+        else if (c == 'd' && strcmp(optarg, "f32") == 0)
+            options.dtype = FATHOM_F32;
+        else if (c == 't')
+            options.n_threads = (int)strtol(optarg, &end, 10), good &= *end == 0 && options.n_threads > 0;
+        else if (c == 'i')
+            options.isa = optarg;
+        else
+            good = false;
+    }
+    if (!good || argc - optind != 3) {
+        fputs(usage, stderr);
+        return 2;
+    }
+    const char *const paths[3] = {argv[optind], argv[optind + 1], argv[optind + 2]};
+    if (run_probe(paths, &options, &err)) {
+        fprintf(stderr, "fathom-probe: %s\n", err.message);
+        return 1;
+    }
+    return 0;
+}
