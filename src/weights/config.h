@@ -12,12 +12,12 @@ enum model_kind { MODEL_OCR1, MODEL_OCR2, MODEL_V4 };
 
 struct sam_config {
     size_t dim, n_layers, n_heads, mlp_dim, neck_dim, mid_dim, out_dim; /* 768, 12, 12, 3072, 256, 512, 896 */
-    size_t patch, window, pos_side;                                      /* 16, 14, 64                       */
-    bool is_global[MAX_LAYERS];                                          /* from the rel_pos tables' length  */
-    float norm_eps;                                                      /* 1e-6                             */
+    size_t patch, window, pos_side;                                     /* 16, 14, 64                       */
+    bool is_global[MAX_LAYERS];                                         /* from the rel_pos tables' length  */
+    float norm_eps;                                                     /* 1e-6                             */
 };
 
-struct encoder_config { /* the OCR-2 encoder */
+struct encoder_config {                                           /* the OCR-2 encoder */
     size_t dim, n_layers, n_heads, n_kv_heads, head_dim, mlp_dim; /* 896, 24, 14, 2, 64, 4864 */
     float rope_theta, norm_eps;                                   /* 1e6, 1e-6                */
 };
@@ -31,7 +31,7 @@ struct decoder_config {
     int32_t bos_id, eos_id;                                              /* 0, 1                     */
 };
 
-struct view_config { /* preprocessor_config.json, or the published defaults */
+struct view_config {             /* preprocessor_config.json, or the published defaults */
     bool tiles;                  /* cut large pages into tiles beside the global view      */
     size_t base_side, tile_side; /* 1024, 768; without tiles the single view has base_side */
     size_t min_tiles, max_tiles; /* 2, 6                                                   */
@@ -49,7 +49,8 @@ struct model_config {
 };
 
 /* Reads dir/config.json and dir/preprocessor_config.json (optional) beside the opened weights. */
-enum fathom_status config_load(struct model_config *c, const char *dir, const struct weights *w, struct fathom_err *err);
+enum fathom_status config_load(struct model_config *c, const char *dir, const struct weights *w,
+                               struct fathom_err *err);
 
 /* The published OCR-2 sizes, for weights made in memory. */
 struct model_config config_ocr2_published(void);

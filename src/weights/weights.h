@@ -10,28 +10,34 @@
 struct weights;
 
 struct weight {
-    const char *name;      /* published name: what the model asks for             */
-    const char *file_name; /* the name in the file, for messages                   */
-    struct tensor tensor;  /* true shape (a Q8_0 matrix is not shown as its bytes) */
+    const char *name;       /* published name: what the model asks for                                             */
+    const char *file_name;  /* the name in the file, for messages; an expert of a fused tensor adds "[expert]"      */
+    const char *file_dtype; /* as the file writes it ("BF16"; "U8" of a Q8_0 matrix)                               */
+    size_t bytes;
+    struct tensor tensor; /* true shape (a Q8_0 matrix is not shown as its bytes). n_dims 0: a dtype or a rank for
+                               which struct tensor has no form; weights_get refuses it                             */
 };
 
 /* Opens model.safetensors, or the shards that *.safetensors.index.json names, or the only *.safetensors in dir. Headers
  * are checked completely: sizes, offsets inside the file, no overlap, dtype and shape against the byte range. Data is
- * mapped and not read. */
+ * mapped and not read, except that a tensor which the file does not align for its dtype is copied. A tensor that two
+ * shards hold, or that the index places in a shard without it, is an error; the index's total_size is not looked at. */
 enum fathom_status weights_open(struct weights **out, const char *dir, struct fathom_err *err);
 enum fathom_status weights_open_file(struct weights **out, const char *path, struct fathom_err *err);
 
-/* An empty set to be filled with tensors made in memory. weights_add takes ownership of data (malloc); data may be NULL
- * for a zero-sized placeholder. */
+/* An empty set to be filled with tensors made in memory. weights_add takes ownership of data (malloc), also when it
+ * fails; data may be NULL for a zero-sized placeholder. */
 enum fathom_status weights_create(struct weights **out, struct fathom_err *err);
-enum fathom_status weights_add(struct weights *w, const char *name, const struct tensor *tensor, struct fathom_err *err);
+enum fathom_status weights_add(struct weights *w, const char *name, const struct tensor *tensor,
+                               struct fathom_err *err);
 
 void weights_close(struct weights *w); /* NULL is fine */
 
 size_t weights_count(const struct weights *w);
-const struct weight *weights_at(const struct weights *w, size_t i); /* sorted by name */
+const struct weight *weights_at(const struct weights *w, size_t i);           /* sorted by name */
 const struct weight *weights_find(const struct weights *w, const char *name); /* NULL: not there */
-size_t weights_mapped_bytes(const struct weights *w);
+size_t weights_mapped_bytes(const struct weights *w);                         /* size of the mapped files */
+size_t weights_copied_bytes(const struct weights *w);                         /* of the copies made for alignment */
 
 /* A tensor that must be there with this shape; format names it, like printf. Shapes are compared exactly except that
  * WEIGHT_ANY matches any extent, and that a [out, in, kh, kw] convolution also matches its flattened [out, in*kh*kw]
