@@ -1,47 +1,86 @@
-/* Feeds the files of the given folders to a fuzzer's entry point, each whole and cut short at up to 64 places, so that
- * seeds and old crashers are tests in every build and with every compiler. */
+/* Feeds the files of the given folders to a fuzzer's entry point: each whole, cut short at up to 64 places, and whole
+ * again with one allocation failing, for many choices of the one. So seeds and old crashers are tests in every build
+ * and with every compiler, and running out of memory is tested at all. */
 #include "fuzz.h"
 
 #include <dirent.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+
+/* The linker sends the allocations of our own objects here (--wrap); number fail_at of a run fails. */
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *old, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_realloc(void *old, size_t size);
+
+static size_t n_allocations, fail_at;
+
+static bool fails(void)
+{
+    return ++n_allocations == fail_at;
+}
+
+void *__wrap_malloc(size_t size)
+{
+    return fails() ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+    return fails() ? NULL : __real_calloc(n, size);
+}
+
+void *__wrap_realloc(void *old, size_t size)
+{
+    return fails() ? NULL : __real_realloc(old, size);
+}
 
 /* The input lies in a block of exactly its size: reading one byte past it is an error that a sanitizer sees. */
-static int feed(const uint8_t *bytes, size_t n)
+static bool feed(const uint8_t *bytes, size_t n, size_t failing)
 {
     uint8_t *exact = malloc(n ? n : 1);
     if (!exact)
-        return 1;
+        return false;
     memcpy(exact, bytes, n);
+    n_allocations = 0;
+    fail_at = failing;
     LLVMFuzzerTestOneInput(exact, n);
+    fail_at = 0;
     free(exact);
-    return 0;
+    return true;
 }
 
-static int replay(const char *path)
+static bool feed_all(const uint8_t *bytes, size_t n)
+{
+    for (size_t cut = 0; cut < 64; cut++)
+        if (n * cut / 64 != n * (cut + 1) / 64 && !feed(bytes, n * cut / 64, 0))
+            return false;
+    for (size_t at = 1; at < 1000; at += 1 + at / 32) {
+        if (!feed(bytes, n, at))
+            return false;
+        if (n_allocations < at)
+            break;
+    }
+    return feed(bytes, n, 0);
+}
+
+static bool replay(const char *path)
 {
     FILE *file = fopen(path, "rb");
     if (!file)
-        return 1;
-    size_t n = 0, room = 1 << 16;
-    uint8_t *bytes = malloc(room);
-    while (bytes) {
-        n += fread(bytes + n, 1, room - n, file);
-        if (n < room)
-            break;
-        uint8_t *more = realloc(bytes, room *= 2);
-        if (!more)
-            free(bytes);
-        bytes = more;
-    }
-    int failed = !bytes || ferror(file);
-    fclose(file);
-    for (size_t cut = 0; !failed && cut <= 64; cut++)
-        if (cut == 64 || n * cut / 64 != n * (cut + 1) / 64)
-            failed = feed(bytes, n * cut / 64);
+        return false;
+    struct stat st;
+    uint8_t *bytes = NULL;
+    size_t n = fstat(fileno(file), &st) ? 0 : (size_t)st.st_size;
+    bool ok = (bytes = malloc(n + 1)) && fread(bytes, 1, n, file) == n && feed_all(bytes, n);
     free(bytes);
-    return failed;
+    fclose(file);
+    return ok;
 }
 
 int main(int argc, char **argv)
@@ -59,7 +98,7 @@ int main(int argc, char **argv)
             snprintf(path, sizeof path, "%s/%s", argv[i], entries[j]->d_name);
             if (entries[j]->d_type == DT_REG) {
                 fprintf(stderr, "%s\n", path);
-                if (replay(path)) {
+                if (!replay(path)) {
                     perror(path);
                     return 1;
                 }
