@@ -1,0 +1,38 @@
+/* fathom help: the way in. */
+#include "command.h"
+#include "terminal.h"
+
+#include <stdio.h>
+
+static const char overview[] = "Reads pages with DeepSeek-OCR-2, on the processor you have.\n"
+                               "\n"
+                               "  fathom page.png                          Markdown on the terminal\n"
+                               "  fathom *.png > pages.md                  many pages, one document\n"
+                               "  fathom --format json page.png            blocks with boxes, one line a page\n"
+                               "  fathom --task text receipt.jpg           plain reading, no layout\n"
+                               "  fathom -m DeepSeek-OCR-2 page.png        with weights that you downloaded\n"
+                               "  fathom inspect DeepSeek-OCR-2            what a model folder holds and needs\n"
+                               "\n"
+                               "Commands:\n"
+                               "  fathom [ocr] FILE...    read PNG, JPEG or PPM pictures of pages\n"
+                               "  fathom inspect [MODEL]  describe a model folder\n"
+                               "  fathom bench            time the stages against what the machine can do\n"
+                               "  fathom help [COMMAND]   this, or all options of a command\n"
+                               "  fathom --version\n"
+                               "\n"
+                               "Without -m DIR or FATHOM_MODEL in the environment a small built-in model reads: quick, "
+                               "and good for clean print only.\n"
+                               "A file with the name of a command: fathom ocr bench, or fathom ./bench.\n";
+
+int command_help(int argc, char **argv)
+{
+    if (argc < 2) {
+        fputs(overview, stdout);
+        return EXIT_DONE;
+    }
+    const struct command *command = command_find(argv[1]);
+    if (command && command->run != command_help)
+        return command->run(2, (char *[]){command->program, "--help", NULL});
+    print_error("'%s' is not a command; fathom help lists them", argv[1]);
+    return EXIT_USAGE;
+}

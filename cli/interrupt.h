@@ -1,0 +1,10 @@
+/* Ctrl-C and termination: the first asks the program to finish what it is writing, the second ends it at once. */
+#ifndef FATHOM_CLI_INTERRUPT_H
+#define FATHOM_CLI_INTERRUPT_H
+
+void interrupt_setup(void);
+
+/* The number of the signal that came, 0 if none did. */
+int interrupt_signal(void);
+
+#endif

@@ -1,0 +1,124 @@
+#include "terminal.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#define REDRAW_MS 100
+
+static int64_t now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+struct terminal terminal_init(bool quiet)
+{
+    const char *term = getenv("TERM"), *no_color = getenv("NO_COLOR");
+    struct terminal t = {0};
+    t.talks = !quiet && isatty(STDERR_FILENO);
+    t.draws = t.talks && term && strcmp(term, "dumb") != 0;
+    t.colours = t.draws && !(no_color && *no_color);
+    return t;
+}
+
+static char *format_printable(const char *format, va_list args)
+{
+    char *s;
+    if (vasprintf(&s, format, args) < 0)
+        return NULL;
+    for (char *c = s; *c; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+            *c = '?';
+    return s;
+}
+
+void terminal_progress(struct terminal *t, const char *format, ...)
+{
+    int64_t now = now_ms();
+    if (!t->draws || (t->drawn && now - t->drawn_ms < REDRAW_MS))
+        return;
+    va_list args;
+    va_start(args, format);
+    char *line = format_printable(format, args);
+    va_end(args);
+    if (!line)
+        return;
+    struct winsize size = {0};
+    int width = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col - 1 : 79;
+    /* The cut counts bytes: a name in another script may be cut early, but the line never wraps. A character cut in two
+     * is dropped whole. */
+    size_t n = strlen(line);
+    if (n > (size_t)width) {
+        n = (size_t)width;
+        while (n > 0 && ((unsigned char)line[n] & 0xc0) == 0x80)
+            n--;
+    }
+    fprintf(stderr, t->colours ? "\r\033[K\033[2m%.*s\033[0m" : "\r\033[K%.*s", (int)n, line);
+    free(line);
+    t->drawn = true;
+    t->drawn_ms = now;
+}
+
+void terminal_clear(struct terminal *t)
+{
+    if (t->drawn)
+        fputs("\r\033[K", stderr);
+    t->drawn = false;
+}
+
+void terminal_note(struct terminal *t, const char *format, ...)
+{
+    if (!t->talks)
+        return;
+    va_list args;
+    va_start(args, format);
+    char *line = format_printable(format, args);
+    va_end(args);
+    if (!line)
+        return;
+    terminal_clear(t);
+    fprintf(stderr, t->colours ? "\033[2m%s\033[0m\n" : "%s\n", line);
+    free(line);
+}
+
+static void print_line(const char *format, va_list args)
+{
+    char *line = format_printable(format, args);
+    fprintf(stderr, "fathom: %s\n", line ? line : "out of memory");
+    free(line);
+}
+
+void terminal_error(struct terminal *t, const char *format, ...)
+{
+    terminal_clear(t);
+    va_list args;
+    va_start(args, format);
+    print_line(format, args);
+    va_end(args);
+}
+
+void terminal_file_error(struct terminal *t, const char *path, size_t page, const struct fathom_err *err)
+{
+    const char *reason = err->message[0] ? err->message : fathom_status_name(err->status);
+    char where[40] = "";
+    if (page > 1)
+        snprintf(where, sizeof where, "page %zu: ", page);
+    if (strstr(reason, path))
+        terminal_error(t, "%s%s", where, reason);
+    else
+        terminal_error(t, "'%s': %s%s", path, where, reason);
+}
+
+void print_error(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    print_line(format, args);
+    va_end(args);
+}
