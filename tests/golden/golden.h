@@ -6,10 +6,10 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
-#include <cmocka.h>
-#undef fail /* ours means something else; fail_msg stays */
 
-#include "weights/safetensors.h"
+#include "weights/safetensors.h" /* before cmocka.h, which has a macro fail() */
+
+#include <cmocka.h>
 
 static inline struct safetensors golden_open(const char *path)
 {
