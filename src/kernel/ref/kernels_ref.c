@@ -17,18 +17,22 @@ const struct kernels kernels_ref = {
     .moe = moe_ref,
 };
 
-float weight_f32(const struct tensor *w, size_t row, size_t col)
+static float q8_0_at(const uint8_t *row, size_t col)
+{
+    const uint8_t *block = row + col / Q8_0_BLOCK * Q8_0_BLOCK_BYTES;
+    uint16_t scale;
+    memcpy(&scale, block, sizeof scale);
+    return f16_to_f32(scale) * (float)(int8_t)block[sizeof scale + col % Q8_0_BLOCK];
+}
+
+void weight_row_f32(float *out, const struct tensor *w, size_t row)
 {
     const void *p = tensor_row(w, row);
-    switch (w->dtype) {
-    case DTYPE_F16: return f16_to_f32(((const uint16_t *)p)[col]);
-    case DTYPE_BF16: return bf16_to_f32(((const uint16_t *)p)[col]);
-    case DTYPE_Q8_0: {
-        const uint8_t *block = (const uint8_t *)p + col / Q8_0_BLOCK * Q8_0_BLOCK_BYTES;
-        uint16_t scale;
-        memcpy(&scale, block, sizeof scale);
-        return f16_to_f32(scale) * (float)(int8_t)block[2 + col % Q8_0_BLOCK];
-    }
-    default: return ((const float *)p)[col];
-    }
+    for (size_t i = 0; i < w->shape[1]; i++)
+        switch (w->dtype) {
+        case DTYPE_F16: out[i] = f16_to_f32(((const uint16_t *)p)[i]); break;
+        case DTYPE_BF16: out[i] = bf16_to_f32(((const uint16_t *)p)[i]); break;
+        case DTYPE_Q8_0: out[i] = q8_0_at(p, i); break;
+        default: out[i] = ((const float *)p)[i];
+        }
 }

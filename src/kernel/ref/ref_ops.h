@@ -36,8 +36,8 @@ static inline float value_f32(const struct tensor *t, size_t i)
     return t->dtype == DTYPE_BF16 ? bf16_to_f32(h) : f16_to_f32(h);
 }
 
-/* Element (row, col) of a weight matrix of any dtype. */
-float weight_f32(const struct tensor *w, size_t row, size_t col);
+/* A row of a weight matrix of any dtype, as float32. */
+void weight_row_f32(float *out, const struct tensor *w, size_t row);
 
 /* What a float32 result is stored as. */
 static inline float stored_f32(const struct run *run, float x)

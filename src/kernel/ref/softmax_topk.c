@@ -1,0 +1,45 @@
+/* Softmax over each row, p = exp(x - max) / sum, then the top_k largest p, ties to the lower id, in descending order.
+ * The probabilities stay float32 in every mode: the reference computes the router in float32. */
+#include "kernel/math.h"
+#include "kernel/ref/ref_ops.h"
+
+static void softmax(float *p, const float *x, size_t n)
+{
+    float max = -INFINITY, lanes[16] = {0};
+    for (size_t i = 0; i < n; i++)
+        max = x[i] > max ? x[i] : max;
+    for (size_t i = 0; i < n; i++) {
+        p[i] = exp_f32(x[i] - max);
+        lanes[i % 16] += p[i];
+    }
+    float sum = fold_lanes(lanes);
+    for (size_t i = 0; i < n; i++)
+        p[i] /= sum;
+}
+
+void softmax_topk_ref(struct run *run, const struct tensor *logits, size_t top_k, int32_t *ids, float *weights)
+{
+    size_t n = logits->shape[1];
+    struct arena_mark mark = arena_save(run->arena);
+    float *p = run_scratch(run, n, sizeof(float));
+    for (size_t row = 0; row < logits->shape[0] && p; row++) {
+        const float *x = tensor_row(logits, row);
+        softmax(p, x, n);
+        for (size_t i = 0; i < n; i++)
+            if (isnan(p[i])) {
+                run_fail(run, FATHOM_ENUMERIC, "softmax_topk: logit %zu of row %zu is %g and has no probability", i,
+                         row, (double)x[i]);
+                arena_restore(run->arena, mark);
+                return;
+            }
+        for (size_t k = 0; k < top_k; k++) {
+            size_t best = 0;
+            for (size_t i = 1; i < n; i++)
+                best = p[i] > p[best] ? i : best;
+            ids[row * top_k + k] = (int32_t)best;
+            weights[row * top_k + k] = p[best];
+            p[best] = -1.0f;
+        }
+    }
+    arena_restore(run->arena, mark);
+}
