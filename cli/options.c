@@ -21,6 +21,7 @@ void options_parse(const struct argp *argp, int argc, char **argv, void *input)
 {
     argp_program_version_hook = print_version;
     argp_err_exit_status = EXIT_USAGE;
+    setenv("ARGP_HELP_FMT", "no-dup-args-note", 0); /* there is no other way to leave argp's note out */
     error_t error = argp_parse(argp, argc, argv, 0, NULL, input);
     if (error) {
         print_error("%s", strerror(error));

@@ -106,10 +106,11 @@ void terminal_error(struct terminal *t, const char *format, ...)
 void terminal_file_error(struct terminal *t, const char *path, size_t page, const struct fathom_err *err)
 {
     const char *reason = err->message[0] ? err->message : fathom_status_name(err->status);
-    char where[40] = "";
+    char where[40] = "", quoted[4096];
+    snprintf(quoted, sizeof quoted, "'%s", path); /* a message may go on: 'DIR/config.json' */
     if (page > 1)
         snprintf(where, sizeof where, "page %zu: ", page);
-    if (strstr(reason, path))
+    if (strstr(reason, quoted))
         terminal_error(t, "%s%s", where, reason);
     else
         terminal_error(t, "'%s': %s%s", path, where, reason);
