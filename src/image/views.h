@@ -18,10 +18,10 @@ void choose_grid(int width, int height, int tile_side, int min_tiles, int max_ti
 
 /* Float pictures [n, 3, side, side], planes R, G, B: (p/255 - mean) / std. */
 struct views {
-    float *global;  /* [1, 3, base, base], owned    */
-    float *local;   /* [n_local, 3, tile, tile], owned, NULL when n_local is 0; tiles row-major */
+    float *global; /* [1, 3, base, base], owned    */
+    float *local;  /* [n_local, 3, tile, tile], owned, NULL when n_local is 0; tiles row-major */
     size_t n_local;
-    int across, down;          /* grid; 1x1 without tiles         */
+    int across, down; /* grid; 1x1 without tiles         */
     size_t base_side, tile_side;
 };
 

@@ -1,0 +1,191 @@
+#include "image/codec.h"
+
+#ifndef FATHOM_PNG
+
+enum fathom_status png_decode(struct image *out, int *orientation, const struct codec_input *in, struct fathom_err *err)
+{
+    (void)out, (void)orientation, (void)in;
+    return fail(err, FATHOM_EUNSUPPORTED, "PNG is not supported: built without libpng");
+}
+
+#else
+
+#include "base/checked.h"
+
+#include <png.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Everything that must outlive a longjmp: it belongs to the frame above the one that calls setjmp. */
+struct reader {
+    const struct codec_input *in;
+    size_t at; /* bytes handed to libpng */
+    png_structp png;
+    png_infop info;
+    struct image *out;
+    uint8_t *row; /* one row as libpng gives it */
+    size_t n_rows_done;
+    bool broke_off;
+    char message[128]; /* libpng's */
+    struct fathom_err *err;
+};
+
+static void on_read(png_structp png, png_bytep dst, size_t n)
+{
+    struct reader *r = png_get_io_ptr(png);
+    if (n > r->in->n - r->at) {
+        r->broke_off = true;
+        png_error(png, "end of file");
+    }
+    memcpy(dst, r->in->bytes + r->at, n);
+    r->at += n;
+}
+
+static _Noreturn void on_error(png_structp png, png_const_charp message)
+{
+    struct reader *r = png_get_error_ptr(png);
+    snprintf(r->message, sizeof r->message, "%s", message);
+    png_longjmp(png, 1);
+}
+
+static void on_warning(png_structp png, png_const_charp message)
+{
+    (void)png, (void)message;
+}
+
+static enum fathom_status fail_short(const struct reader *r)
+{
+    if (!r->out->rgb)
+        return fail(r->err, FATHOM_EFORMAT, "the PNG breaks off in its header, after %zu bytes", r->in->n);
+    if (r->n_rows_done == 0)
+        return fail(r->err, FATHOM_EFORMAT, "the PNG breaks off before its first row, after %zu bytes", r->in->n);
+    return fail(r->err, FATHOM_EFORMAT, "the PNG breaks off after %zu of its rows, after %zu bytes", r->n_rows_done,
+                r->in->n);
+}
+
+/* Writes n pixels, `step` pixels apart: the samples of src, `depth` bits each, become RGB. */
+static void put_pixels(uint8_t *dst, size_t step, const uint8_t *src, size_t n, unsigned n_channels, unsigned depth,
+                       enum fathom_alpha alpha)
+{
+    bool grey = n_channels <= 2, has_alpha = n_channels == 2 || n_channels == 4;
+    for (size_t i = 0; i < n; i++, dst += 3 * step) {
+        unsigned s[4];
+        for (unsigned c = 0; c < n_channels; c++) {
+            if (depth == 8) {
+                s[c] = *src++;
+                continue;
+            }
+            unsigned v = (unsigned)src[0] << 8 | src[1];
+            src += 2;
+            if (alpha == FATHOM_ALPHA_WHITE)
+                s[c] = (v * 255 + 32767) / 65535;
+            else if (n_channels == 1) /* Pillow: only plain greys keep 16 bits, and saturate in RGB */
+                s[c] = v > 255 ? 255 : v;
+            else
+                s[c] = v >> 8;
+        }
+        unsigned a = has_alpha && alpha == FATHOM_ALPHA_WHITE ? s[n_channels - 1] : 255;
+        for (unsigned c = 0; c < 3; c++)
+            dst[c] = over_white(s[grey ? 0 : c], a);
+    }
+}
+
+/* Row by row, also when interlaced: libpng hands out the rows of the seven reduced pictures as they are, so that one row is all
+ * the memory besides the pixels. */
+static void read_rows(struct reader *r, unsigned n_channels, unsigned depth)
+{
+    size_t w = (size_t)r->out->width, h = (size_t)r->out->height;
+    bool interlaced = png_get_interlace_type(r->png, r->info) != PNG_INTERLACE_NONE;
+    for (int pass = 0; pass < (interlaced ? PNG_INTERLACE_ADAM7_PASSES : 1); pass++) {
+        size_t x0 = interlaced ? PNG_PASS_START_COL(pass) : 0, dx = interlaced ? PNG_PASS_COL_OFFSET(pass) : 1;
+        size_t y0 = interlaced ? PNG_PASS_START_ROW(pass) : 0, dy = interlaced ? PNG_PASS_ROW_OFFSET(pass) : 1;
+        size_t n = interlaced ? PNG_PASS_COLS(w, pass) : w;
+        for (size_t y = y0; n > 0 && y < h; y += dy) {
+            uint8_t *dst = r->out->rgb + (y * w + x0) * 3;
+            if (!interlaced && n_channels == 3 && depth == 8)
+                png_read_row(r->png, dst, NULL);
+            else {
+                png_read_row(r->png, r->row, NULL);
+                put_pixels(dst, dx, r->row, n, n_channels, depth, r->in->alpha);
+            }
+            r->n_rows_done++;
+        }
+    }
+}
+
+/* A chunk that does not change the pixels is skipped unread, but for the orientation. */
+static void ignore_ornaments(png_structp png)
+{
+#ifdef PNG_HANDLE_AS_UNKNOWN_SUPPORTED
+    png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, NULL, -1);
+    png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_AS_DEFAULT, (png_const_bytep) "eXIf", 1);
+#endif
+    png_set_chunk_malloc_max(png, 1 << 20);
+    png_set_chunk_cache_max(png, 16);
+    png_set_benign_errors(png, 1);
+}
+
+static enum fathom_status read_picture(struct reader *r)
+{
+    png_set_read_fn(r->png, r, on_read);
+    png_set_user_limits(r->png, PNG_UINT_31_MAX, PNG_UINT_31_MAX); /* ours are tested below */
+    ignore_ornaments(r->png);
+    png_read_info(r->png, r->info);
+
+    size_t w = png_get_image_width(r->png, r->info), h = png_get_image_height(r->png, r->info), bytes;
+    /* Deflate packs at most 1032 bytes into one: a header that claims more than the file can hold is not worth memory. */
+    if (size_mul(png_get_rowbytes(r->png, r->info), h, &bytes) && w <= r->in->limits->max_pixels / h &&
+        bytes / 1032 > r->in->n)
+        return fail(r->err, FATHOM_EFORMAT, "the PNG breaks off: %zu bytes cannot hold %zu x %zu pixels", r->in->n, w,
+                    h);
+    enum fathom_status status = codec_alloc(r->out, w, h, r->in->limits, r->err);
+    if (status != FATHOM_OK)
+        return status;
+
+    png_set_packing(r->png);
+    png_set_palette_to_rgb(r->png);
+    png_set_expand_gray_1_2_4_to_8(r->png);
+    if (r->in->alpha == FATHOM_ALPHA_WHITE)
+        png_set_tRNS_to_alpha(r->png);
+    png_read_update_info(r->png, r->info);
+    r->row = malloc(png_get_rowbytes(r->png, r->info));
+    if (!r->row)
+        return fail_nomem(r->err, png_get_rowbytes(r->png, r->info), "a row");
+    read_rows(r, png_get_channels(r->png, r->info), png_get_bit_depth(r->png, r->info));
+    png_read_end(r->png, r->info);
+    return FATHOM_OK;
+}
+
+static enum fathom_status guarded(struct reader *r)
+{
+    if (setjmp(png_jmpbuf(r->png))) {
+        if (r->broke_off)
+            return fail_short(r);
+        return fail(r->err, FATHOM_EFORMAT, "the PNG is broken: %s", r->message);
+    }
+    return read_picture(r);
+}
+
+enum fathom_status png_decode(struct image *out, int *orientation, const struct codec_input *in, struct fathom_err *err)
+{
+    struct reader r = {.in = in, .out = out, .err = err};
+    enum fathom_status status;
+    r.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &r, on_error, on_warning);
+    r.info = r.png ? png_create_info_struct(r.png) : NULL;
+    if (!r.info)
+        status = fail(err, FATHOM_ENOMEM, "out of memory: libpng did not start");
+    else
+        status = guarded(&r);
+#ifdef PNG_eXIf_SUPPORTED
+    png_uint_32 n;
+    png_bytep exif;
+    if (status == FATHOM_OK && png_get_eXIf_1(r.png, r.info, &n, &exif))
+        *orientation = exif_orientation(exif, n);
+#endif
+    free(r.row);
+    png_destroy_read_struct(&r.png, &r.info, NULL);
+    return status;
+}
+
+#endif
