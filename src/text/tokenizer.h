@@ -20,7 +20,8 @@ void tokenizer_close(struct tokenizer *tok);
 size_t tokenizer_size(const struct tokenizer *tok); /* 1 + the highest id */
 
 /* Appends the ids of UTF-8 text. With parse_special, added tokens are found in the text; otherwise their text is
- * ordinary text. Invalid UTF-8 is encoded byte by byte, like any text no merge covers. Time is O(n log n). */
+ * ordinary text. Bytes of invalid UTF-8 are kept: each counts as a character of no class. Time is O(n log n). On failure
+ * out is as it was. */
 enum fathom_status tokenizer_encode(const struct tokenizer *tok, const char *text, size_t n, bool parse_special,
                                     struct tokens *out, struct fathom_err *err);
 
@@ -37,7 +38,8 @@ struct detokenizer {
     uint8_t pending[4];
     size_t n_pending;
 };
-/* Writes at most n + 12 bytes to out and returns how many. piece NULL: the end, flush what waits. */
+/* Writes at most 3 * n + 3 bytes to out (every byte may be a broken one) and returns how many. piece NULL: the end,
+ * flush what waits (n counts as 0). What comes out does not depend on how the bytes were cut into pieces. */
 size_t detokenizer_push(struct detokenizer *d, const char *piece, size_t n, char *out);
 
 #endif
