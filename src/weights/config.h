@@ -48,11 +48,20 @@ struct model_config {
     int32_t image_id; /* image_token_id; 128815 when the config has none (a tokenizer's "<image>" comes first) */
 };
 
-/* Reads dir/config.json and dir/preprocessor_config.json (optional) beside the opened weights. */
+/* Reads dir/config.json and, when they are there, the "image_processor" of dir/processor_config.json or else
+ * dir/preprocessor_config.json, beside the opened weights. Values that no number may have (zero heads, a negative size, a
+ * width of 10^12), options that the models do not know and contradictions are errors that name the field. */
 enum fathom_status config_load(struct model_config *c, const char *dir, const struct weights *w,
                                struct fathom_err *err);
 
+/* The same from a config.json alone, for weights that have yet to be made: all sizes are the config's, or follow from it;
+ * what it does not say is as published. */
+enum fathom_status config_read(struct model_config *c, const char *path, struct fathom_err *err);
+
 /* The published OCR-2 sizes, for weights made in memory. */
 struct model_config config_ocr2_published(void);
+
+/* Vision tokens of a view of side x side pixels: a map of ceil(ceil(side / patch / 2) / 2) squared. */
+size_t config_view_tokens(const struct sam_config *sam, size_t side);
 
 #endif
