@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# Help and versions go to standard output, cost no model, and name every option.
+source "$(dirname "$0")/common.sh"
+export FATHOM_MODEL=/nonexistent
+
+run 0 help
+has "$tmp/out" '^  fathom page.png'
+has "$tmp/out" 'fathom inspect'
+empty "$tmp/err"
+cp "$tmp/out" "$tmp/overview"
+run 0 --help
+cmp "$tmp/out" "$tmp/overview"
+run 0 -h
+cmp "$tmp/out" "$tmp/overview"
+
+run 0 --version
+has "$tmp/out" '^fathom [0-9]+\.[0-9]+\.[0-9]+$'
+cp "$tmp/out" "$tmp/version"
+run 0 ocr --version
+cmp "$tmp/out" "$tmp/version"
+
+run 0 ocr --help
+empty "$tmp/err"
+cp "$tmp/out" "$tmp/ocr"
+for option in task prompt alpha format raw output no-header stats quiet max-tokens no-repeat-ngram temperature top-p seed \
+    model threads dtype isa; do
+    has "$tmp/out" "--$option"
+done
+for default in 'default: markdown' 'default: md' 'default: white' 'default: 20:90' 'default: f32' 'built-in'; do
+    has "$tmp/out" "$default"
+done
+run 0 help ocr
+cmp "$tmp/out" "$tmp/ocr"
+
+run 0 help bench
+for option in runs tokens page format threads isa; do has "$tmp/out" "--$option"; done
+run 0 help inspect
+has "$tmp/out" '--json'
+
+run 2 help nothing
+one_line "'nothing' is not a command"

@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# The JSON of pages, of --stats, of inspect and of bench.
+source "$(dirname "$0")/common.sh"
+
+odd=$tmp/$'odd "name"\\\n\xff.png'
+cp "$page" "$odd"
+run 0 --format json --stats "$page" "$odd"
+is_json "$tmp/out"
+is_json "$tmp/err"
+[ "$(wc -l <"$tmp/out")" -eq 2 ] || fail "not a line a page"
+has "$tmp/out" '^\{"schema":1,"fathom":"[0-9.]+","file":"[^"]*","page":1,"status":"ok","width":[0-9]+,"height":[0-9]+,'
+has "$tmp/out" '"boxes":\[\[[0-9]+,[0-9]+,[0-9]+,[0-9]+\]'
+has "$tmp/out" 'odd \\"name\\"\\\\\\n\\ufffd\.png'
+for key in vision_ms prefill_ms decode_ms ttft_ms tok_s prompt_tokens output_tokens arena_peak_bytes vision_peak_bytes \
+    kv_bytes packed_bytes mapped_bytes max_rss_bytes; do
+    [ "$(grep -cE "\"$key\":[0-9.]+" "$tmp/err")" -eq 2 ] || fail "--stats lacks $key"
+    has "$tmp/out" "\"$key\":[0-9.]+"
+done
+
+# The text that is streamed is the text that the JSON tells.
+if command -v python3 >/dev/null; then
+    python3 -c 'import json, sys; print(json.loads(next(sys.stdin))["text"])' <"$tmp/out" >"$tmp/told"
+    run 0 "$page"
+    cmp "$tmp/out" "$tmp/told" || fail "the streamed text differs from the page's"
+fi
+
+run 0 inspect --json
+is_json "$tmp/out"
+run 0 inspect
+has "$tmp/out" 'DeepSeek-OCR-2'
+
+run 0 bench --runs 1 --tokens 4 --page 200x100 --format json
+is_json "$tmp/out"
+has "$tmp/out" '"fma_flop_s":\{"median":[0-9.]+'
+for stage in vision prefill decode; do has "$tmp/out" "\"$stage\":\{\"ms\":.*\"share\":"; done
+run 0 bench --runs 1 --tokens 4 --page 200x100
+for stage in vision prefill decode; do has "$tmp/out" "^$stage .* % of "; done
