@@ -289,13 +289,22 @@ static enum fathom_status check_keys(struct parser *ps, uint32_t object)
         ps->n_slots = n_slots;
     }
     memset(ps->slots, 0, n_slots * sizeof *ps->slots);
-    for (uint32_t a = object + 1; a < end; a = nodes[a + 1].end) {
-        uint32_t hash = (uint32_t)hash_bytes(ps->key, nodes[a].text, nodes[a].n_text);
-        size_t at = hash & (n_slots - 1);
-        for (; ps->slots[at].node; at = (at + 1) & (n_slots - 1))
-            if (ps->slots[at].hash == hash && same_text(&nodes[a], &nodes[ps->slots[at].node]))
-                return duplicate(ps, &nodes[a]);
-        ps->slots[at] = (struct slot){hash, a};
+    struct slot batch[32]; /* whose cache lines are fetched ahead */
+    for (uint32_t a = object + 1; a < end;) {
+        size_t n_batch = 0;
+        for (; n_batch < 32 && a < end; a = nodes[a + 1].end) {
+            uint32_t hash = (uint32_t)hash_bytes(ps->key, nodes[a].text, nodes[a].n_text);
+            __builtin_prefetch(&ps->slots[hash & (n_slots - 1)]);
+            batch[n_batch++] = (struct slot){hash, a};
+        }
+        for (size_t i = 0; i < n_batch; i++) {
+            const struct json_node *key = &nodes[batch[i].node];
+            size_t at = batch[i].hash & (n_slots - 1);
+            for (; ps->slots[at].node; at = (at + 1) & (n_slots - 1))
+                if (ps->slots[at].hash == batch[i].hash && same_text(key, &nodes[ps->slots[at].node]))
+                    return duplicate(ps, key);
+            ps->slots[at] = batch[i];
+        }
     }
     return FATHOM_OK;
 }

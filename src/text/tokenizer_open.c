@@ -10,10 +10,13 @@
 
 #define MAX_FILE_BYTES ((size_t)64 << 20)
 #define MAX_IDS (1 << 22)
+#define BATCH 32 /* lookups whose cache lines are fetched ahead */
 
+/* Most of a vocabulary is short: up to 8 bytes a slot holds the text itself, so that looking one up touches one line. */
 struct slot {
-    uint32_t hash;
-    int32_t id; /* -1: empty */
+    int32_t id;    /* -1: empty                                          */
+    uint32_t tag;  /* 24 bits of the hash and the length, at most 255    */
+    uint64_t head; /* the first 8 bytes, zeros behind the end            */
 };
 
 struct opener {
@@ -188,23 +191,57 @@ static enum fathom_status count_ids(struct opener *o, const struct json_node *vo
     return FATHOM_OK;
 }
 
-/* The slot that holds a vocabulary text or is free for it. */
-static struct slot *find_slot(const struct opener *o, const char *text, size_t n)
+/* Where a text would be, to be fetched before it is looked at, and what its slot would say. */
+struct place {
+    size_t at;
+    struct slot wanted;
+};
+
+static struct place place_of(const struct opener *o, const char *text, size_t n)
 {
-    uint32_t hash = (uint32_t)hash_bytes(o->key, text, n);
-    size_t at = hash & o->mask;
-    for (; o->slots[at].id >= 0; at = (at + 1) & o->mask) {
-        const struct json_node *other = o->by_id[o->slots[at].id];
-        if (o->slots[at].hash == hash && other->n_text == n && memcmp(other->text, text, n) == 0)
-            return &o->slots[at];
+    uint64_t hash = hash_bytes(o->key, text, n);
+    struct place place = {.at = hash & o->mask, .wanted.id = -1};
+    place.wanted.tag = (uint32_t)(hash >> 32 << 8) | (uint32_t)(n < 255 ? n : 255);
+    memcpy(&place.wanted.head, text, n < 8 ? n : 8);
+    __builtin_prefetch(&o->slots[place.at]);
+    return place;
+}
+
+/* The slot that holds a vocabulary text or is free for it. */
+static struct slot *find_slot(const struct opener *o, struct place place, const char *text, size_t n)
+{
+    for (size_t at = place.at;; at = (at + 1) & o->mask) {
+        struct slot *slot = &o->slots[at];
+        if (slot->id < 0)
+            return slot;
+        if (slot->tag != place.wanted.tag || slot->head != place.wanted.head)
+            continue;
+        const struct json_node *other = o->by_id[slot->id];
+        if (n <= 8 || (other->n_text == n && memcmp(other->text, text, n) == 0))
+            return slot;
     }
-    o->slots[at].hash = hash; /* for who fills it; a free slot's hash is not looked at */
-    return &o->slots[at];
 }
 
 static int32_t find_id(const struct opener *o, const char *text, size_t n)
 {
-    return find_slot(o, text, n)->id;
+    return find_slot(o, place_of(o, text, n), text, n)->id;
+}
+
+static enum fathom_status add_text(struct opener *o, const struct json_node *text, struct place place)
+{
+    int64_t id = -1;
+    json_i64(text + 1, &id); /* checked by count_ids */
+    if (text->n_text == 0)
+        return fail(o->err, FATHOM_EFORMAT, "token %lld is empty", (long long)id);
+    if (o->by_id[id])
+        return fail(o->err, FATHOM_EFORMAT, "tokens '%.100s' and '%.100s' have the same id %lld", o->by_id[id]->text,
+                    text->text, (long long)id);
+    struct slot *slot = find_slot(o, place, text->text, text->n_text);
+    *slot = place.wanted;
+    slot->id = (int32_t)id;
+    o->by_id[id] = text;
+    o->longest = text->n_text > o->longest ? text->n_text : o->longest;
+    return FATHOM_OK;
 }
 
 static enum fathom_status read_vocab(struct opener *o, const struct json_node *vocab)
@@ -220,18 +257,16 @@ static enum fathom_status read_vocab(struct opener *o, const struct json_node *v
     memset(o->slots, 0xff, n_slots * sizeof *o->slots);
     o->mask = n_slots - 1;
     o->key = hash_key_random();
-    for (const struct json_node *text = json_first(&o->j, vocab); text; text = json_next(&o->j, vocab, text + 1)) {
-        int64_t id = -1;
-        json_i64(text + 1, &id); /* checked by count_ids */
-        if (text->n_text == 0)
-            return fail(o->err, FATHOM_EFORMAT, "token %lld is empty", (long long)id);
-        if (o->by_id[id])
-            return fail(o->err, FATHOM_EFORMAT, "tokens '%.100s' and '%.100s' have the same id %lld",
-                        o->by_id[id]->text, text->text, (long long)id);
-        struct slot *slot = find_slot(o, text->text, text->n_text);
-        o->by_id[id] = text;
-        slot->id = (int32_t)id;
-        o->longest = text->n_text > o->longest ? text->n_text : o->longest;
+    struct place places[BATCH];
+    const struct json_node *text = json_first(&o->j, vocab), *ahead = text;
+    while (text) {
+        for (int i = 0; i < BATCH && ahead; i++, ahead = json_next(&o->j, vocab, ahead + 1))
+            places[i] = place_of(o, ahead->text, ahead->n_text);
+        for (int i = 0; text != ahead; i++, text = json_next(&o->j, vocab, text + 1)) {
+            enum fathom_status status = add_text(o, text, places[i]);
+            if (status)
+                return status;
+        }
     }
     return FATHOM_OK;
 }
@@ -382,23 +417,67 @@ static bool merge_halves(const struct json *j, const struct json_node *node, con
     return !memchr(half[1], ' ', n[1]);
 }
 
-static enum fathom_status read_merge(struct opener *o, const struct json_node *node, uint32_t rank, char *joined)
+/* The id of two texts joined. Results of merges mostly lie in the vocabulary in the order of the merges, so the id after
+ * the last one is tried first. */
+static int32_t find_joined(const struct opener *o, const char *const half[2], const size_t n[2], int32_t last,
+                           char *joined)
 {
+    if (n[0] + n[1] > o->longest)
+        return -1;
+    const struct json_node *next = (size_t)last + 1 < o->tok->n_ids ? o->by_id[last + 1] : NULL;
+    if (next && !o->is_added[last + 1] && next->n_text == n[0] + n[1] && memcmp(next->text, half[0], n[0]) == 0 &&
+        memcmp(next->text + n[0], half[1], n[1]) == 0)
+        return last + 1;
+    memcpy(joined, half[0], n[0]);
+    memcpy(joined + n[0], half[1], n[1]);
+    return find_id(o, joined, n[0] + n[1]);
+}
+
+struct pending_merge {
     const char *half[2];
     size_t n[2];
-    if (!merge_halves(&o->j, node, half, n))
-        return fail(o->err, FATHOM_EFORMAT, "merge %u is neither \"a b\" nor [\"a\", \"b\"]", (unsigned)rank);
-    int32_t left = find_id(o, half[0], n[0]), right = find_id(o, half[1], n[1]), id = -1;
-    if (left >= 0 && right >= 0 && n[0] + n[1] <= o->longest) {
-        memcpy(joined, half[0], n[0]);
-        memcpy(joined + n[0], half[1], n[1]);
-        id = find_id(o, joined, n[0] + n[1]);
-    }
+    struct place places[2];
+};
+
+static enum fathom_status add_merge(struct opener *o, const struct pending_merge *m, uint32_t rank, int32_t *last,
+                                    char *joined)
+{
+    int32_t part[2], id = -1;
+    for (int i = 0; i < 2; i++)
+        part[i] = find_slot(o, m->places[i], m->half[i], m->n[i])->id;
+    if (part[0] >= 0 && part[1] >= 0)
+        id = find_joined(o, m->half, m->n, *last, joined);
     if (id < 0)
         return fail(o->err, FATHOM_EFORMAT,
                     "merge %u of '%.*s' and '%.*s': a part or the result is not in the vocabulary", (unsigned)rank,
-                    (int)(n[0] < 100 ? n[0] : 100), half[0], (int)(n[1] < 100 ? n[1] : 100), half[1]);
-    bpe_add(&o->tok->bpe, (struct merge){(uint32_t)left, (uint32_t)right, rank, (uint32_t)id});
+                    (int)(m->n[0] < 100 ? m->n[0] : 100), m->half[0], (int)(m->n[1] < 100 ? m->n[1] : 100), m->half[1]);
+    bpe_add(&o->tok->bpe, (struct merge){(uint32_t)part[0], (uint32_t)part[1], rank, (uint32_t)id});
+    *last = id;
+    return FATHOM_OK;
+}
+
+static enum fathom_status add_merges(struct opener *o, const struct json_node *merges, char *joined)
+{
+    struct pending_merge batch[BATCH];
+    const struct json_node *node = json_first(&o->j, merges);
+    uint32_t rank = 0;
+    int32_t last = -1;
+    while (node) {
+        int n = 0;
+        for (; n < BATCH && node; n++, node = json_next(&o->j, merges, node)) {
+            struct pending_merge *m = &batch[n];
+            if (!merge_halves(&o->j, node, m->half, m->n))
+                return fail(o->err, FATHOM_EFORMAT, "merge %u is neither \"a b\" nor [\"a\", \"b\"]",
+                            (unsigned)rank + (unsigned)n);
+            for (int i = 0; i < 2; i++)
+                m->places[i] = place_of(o, m->half[i], m->n[i]);
+        }
+        for (int i = 0; i < n; i++) {
+            enum fathom_status status = add_merge(o, &batch[i], rank++, &last, joined);
+            if (status)
+                return status;
+        }
+    }
     return FATHOM_OK;
 }
 
@@ -410,10 +489,7 @@ static enum fathom_status read_merges(struct opener *o, const struct json_node *
     char *joined = malloc(o->longest + 1);
     if (!joined)
         return fail_nomem(o->err, o->longest, "merges");
-    uint32_t rank = 0;
-    for (const struct json_node *node = json_first(&o->j, merges); node && !status;
-         node = json_next(&o->j, merges, node))
-        status = read_merge(o, node, rank++, joined);
+    status = add_merges(o, merges, joined);
     free(joined);
     return status;
 }
