@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -32,7 +33,7 @@ enum fathom_status mapfile_open(struct mapfile *f, const char *path, struct fath
 {
     int fd;
     *f = (struct mapfile){0};
-    size_t size;
+    size_t size = 0;
     enum fathom_status status = open_regular(path, &fd, &size, err);
     if (status || size == 0) {
         if (!status)
@@ -76,7 +77,7 @@ static enum fathom_status read_all(int fd, char *text, size_t size, size_t *n, c
 enum fathom_status file_read(const char *path, size_t max_bytes, char **out, size_t *n, struct fathom_err *err)
 {
     int fd;
-    size_t size;
+    size_t size = 0;
     *out = NULL;
     *n = 0;
     enum fathom_status status = open_regular(path, &fd, &size, err);
@@ -101,4 +102,12 @@ enum fathom_status file_read(const char *path, size_t max_bytes, char **out, siz
     text[*n] = 0;
     *out = text;
     return FATHOM_OK;
+}
+
+enum fathom_status path_join(char **out, const char *dir, const char *name, struct fathom_err *err)
+{
+    if (asprintf(out, "%s/%s", dir, name) >= 0)
+        return FATHOM_OK;
+    *out = NULL;
+    return fail_nomem(err, strlen(dir) + strlen(name) + 2, "a path");
 }

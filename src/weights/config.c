@@ -1,7 +1,5 @@
 #include "weights/config.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -188,14 +186,6 @@ enum fathom_status config_read(struct model_config *c, const char *path, struct 
     return status;
 }
 
-static enum fathom_status join(char **path, const char *dir, const char *name, struct fathom_err *err)
-{
-    if (asprintf(path, "%s/%s", dir, name) >= 0)
-        return FATHOM_OK;
-    *path = NULL;
-    return fail_nomem(err, strlen(dir) + strlen(name) + 2, "a path");
-}
-
 /* Reads the view's settings from a file that may be absent; nested: they are its "image_processor", which a
  * processor_config.json may lack. *found tells whether there were any. */
 static enum fathom_status read_view(struct model_config *c, const char *dir, const char *name, bool nested, bool *found,
@@ -204,7 +194,7 @@ static enum fathom_status read_view(struct model_config *c, const char *dir, con
     char *path;
     struct json j;
     *found = false;
-    enum fathom_status status = join(&path, dir, name, err);
+    enum fathom_status status = path_join(&path, dir, name, err);
     if (!status && access(path, F_OK) == 0)
         status = load_json(&j, path, err);
     else {
@@ -237,7 +227,7 @@ enum fathom_status config_load(struct model_config *c, const char *dir, const st
 {
     char *path;
     bool found;
-    enum fathom_status status = join(&path, dir, "config.json", err);
+    enum fathom_status status = path_join(&path, dir, "config.json", err);
     if (status)
         return status;
     status = read_config(c, path, w, err);

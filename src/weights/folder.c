@@ -134,14 +134,6 @@ static enum fathom_status open_shard(struct weights *w, const char *path, const 
     return status;
 }
 
-static enum fathom_status join(char **path, const char *dir, const char *name, struct fathom_err *err)
-{
-    if (asprintf(path, "%s/%s", dir, name) >= 0)
-        return FATHOM_OK;
-    *path = NULL;
-    return fail_nomem(err, strlen(dir) + strlen(name) + 2, "a path");
-}
-
 static int compare_entries(const void *a, const void *b)
 {
     const struct index_entry *x = a, *y = b;
@@ -188,7 +180,7 @@ static enum fathom_status open_shards(struct weights *w, const char *dir, const 
         for (end = first + 1; end < n && !strcmp(entries[end].shard, entries[first].shard);)
             end++;
         char *path;
-        status = join(&path, dir, entries[first].shard, err);
+        status = path_join(&path, dir, entries[first].shard, err);
         if (!status)
             status = open_shard(w, path, entries + first, end - first, err);
         free(path);
@@ -239,7 +231,7 @@ static enum fathom_status find_only(char **path, const char *dir, const char *en
             status =
                 fail(err, FATHOM_EFORMAT, "'%s' has more than one *%s and none called model%s", dir, ending, ending);
         else
-            status = join(path, dir, e->d_name, err);
+            status = path_join(path, dir, e->d_name, err);
     }
     closedir(d);
     if (status) {
@@ -254,7 +246,7 @@ static enum fathom_status find_file(char **path, const char *dir, const char *en
 {
     char name[64];
     snprintf(name, sizeof name, "model%s", ending);
-    enum fathom_status status = join(path, dir, name, err);
+    enum fathom_status status = path_join(path, dir, name, err);
     if (status || access(*path, F_OK) == 0)
         return status;
     free(*path);
@@ -264,7 +256,7 @@ static enum fathom_status find_file(char **path, const char *dir, const char *en
 static enum fathom_status open_folder(struct weights *w, const char *dir, struct fathom_err *err)
 {
     char *path, *single;
-    enum fathom_status status = join(&single, dir, "model.safetensors", err);
+    enum fathom_status status = path_join(&single, dir, "model.safetensors", err);
     if (status)
         return status;
     if (access(single, F_OK) == 0) {
