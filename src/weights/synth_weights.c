@@ -1,13 +1,21 @@
 #include "weights/synth_weights.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #include "weights/safetensors.h"
+#include "weights/set.h"
 #include "weights/synth.h"
 
 #define PIECE_ELEMENTS ((size_t)4 << 20)
 #define HUGE_PAGE ((size_t)2 << 20)
+
+/* So that each tensor begins on a cache line. */
+static size_t padded_elements(const struct tensor_spec *spec)
+{
+    return (tensor_spec_elements(spec) + 31) / 32 * 32;
+}
 
 static struct tensor spec_tensor(const struct tensor_spec *spec, void *data)
 {
@@ -21,28 +29,35 @@ static struct tensor spec_tensor(const struct tensor_spec *spec, void *data)
     return t;
 }
 
-/* Page faults take as long as the values themselves; large tensors ask for huge pages. */
-static void *allocate(size_t bytes)
+/* All tensors lie in one block: it asks for huge pages, without which page faults take longer than the values. */
+static enum fathom_status allocate(uint16_t **block, const struct tensor_spec *specs, size_t n, struct fathom_err *err)
 {
-    if (bytes < 4 * HUGE_PAGE)
-        return malloc(bytes);
-    void *data = aligned_alloc(HUGE_PAGE, (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE);
-    if (data)
-        madvise(data, bytes, MADV_HUGEPAGE);
-    return data;
+    size_t elements = 0;
+    for (size_t i = 0; i < n; i++)
+        elements += padded_elements(&specs[i]);
+    size_t bytes = (elements * sizeof **block + HUGE_PAGE) / HUGE_PAGE * HUGE_PAGE;
+    *block = aligned_alloc(HUGE_PAGE, bytes);
+    if (!*block)
+        return fail_nomem(err, bytes, "the weights");
+    madvise(*block, bytes, MADV_HUGEPAGE);
+    return FATHOM_OK;
 }
 
-static enum fathom_status add_tensor(struct weights *w, const struct tensor_spec *spec, struct pool *pool,
-                                     struct fathom_err *err)
+static enum fathom_status fill_all(struct weights *w, uint16_t *at, const struct tensor_spec *specs, size_t n,
+                                   struct pool *pool, struct fathom_err *err)
 {
-    size_t n = tensor_spec_elements(spec);
-    uint16_t *data = allocate(n * sizeof *data);
-    if (!data)
-        return fail_nomem(err, n * sizeof *data, spec->name);
-    struct synth_range range = synth_rule(spec->name, spec->n_dims, spec->shape);
-    synth_fill_bf16(data, spec->name, 0, n, range.center, range.amp, pool);
-    struct tensor t = spec_tensor(spec, data);
-    return weights_add(w, spec->name, &t, err);
+    enum fathom_status status = FATHOM_OK;
+    for (size_t i = 0; !status && i < n; i++) {
+        const struct tensor_spec *spec = &specs[i];
+        size_t elements = tensor_spec_elements(spec);
+        struct synth_range range = synth_rule(spec->name, spec->n_dims, spec->shape);
+        synth_fill_bf16(at, spec->name, 0, elements, range.center, range.amp, pool);
+        char *name = strdup(spec->name);
+        struct weight item = {name, name, dtype_name(DTYPE_BF16), elements * sizeof *at, spec_tensor(spec, at)};
+        status = set_append(w, &item, err);
+        at += padded_elements(spec);
+    }
+    return status ? status : set_finish(w, err);
 }
 
 enum fathom_status synth_ocr2_weights(struct weights **out, const struct model_config *c, struct pool *pool,
@@ -50,11 +65,16 @@ enum fathom_status synth_ocr2_weights(struct weights **out, const struct model_c
 {
     struct tensor_spec *specs = NULL;
     size_t n = 0;
+    uint16_t *block = NULL;
     enum fathom_status status = weights_create(out, err);
     if (!status)
         status = ocr2_tensors(&specs, &n, c, err);
-    for (size_t i = 0; !status && i < n; i++)
-        status = add_tensor(*out, &specs[i], pool, err);
+    if (!status)
+        status = allocate(&block, specs, n, err);
+    if (!status)
+        status = set_own_block(*out, block, err);
+    if (!status)
+        status = fill_all(*out, block, specs, n, pool, err);
     free(specs);
     if (status) {
         weights_close(*out);
