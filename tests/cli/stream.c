@@ -4,13 +4,13 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "document/layout.h"
 #include "stream.h"
+
+#include <cmocka.h> /* last: it has a macro fail() */
 
 #define ITEM(label, box) "<|ref|>" label "<|/ref|><|det|>[[" box "]]<|/det|>"
 
