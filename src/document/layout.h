@@ -13,9 +13,11 @@ struct layout {
     struct fathom_box *boxes;
 };
 
-/* raw: UTF-8 model output. Coordinates 0..999 become pixels of a width x height page, trunc(c / 999 * side) in double.
- * A tag whose box list does not parse keeps its label and has no boxes; a tail cut off inside a tag is text. Never fails
- * but for memory. */
+/* raw: UTF-8 model output. Coordinates 0..999 become pixels of a width x height page, trunc(c / 999 * side) in double;
+ * what falls outside the page is moved to its edge, and corners in the wrong order are swapped. Text before the first tag
+ * is a block with the label "". Blocks' texts lack the line ends before and the white space behind them. A tag whose box
+ * list does not parse keeps its label and has no boxes; a tail cut off inside a tag is text. Never fails but for
+ * memory; linear time. */
 enum fathom_status layout_parse(struct layout *out, const char *raw, int width, int height, struct fathom_err *err);
 void layout_free(struct layout *l);
 
