@@ -14,15 +14,18 @@ rm -f build/tests.txt
 # ThreadSanitizer's fixed map of the address space does not bear much randomisation.
 without_aslr() { if setarch -R true 2>/dev/null; then setarch -R "$@"; else "$@"; fi; }
 
+configure() {
+    cmake --preset "$1" >"build/configure-$1.log" 2>&1 || { cat "build/configure-$1.log" && false; }
+}
+build() { cmake --build --preset "$1" -- --quiet; }
+run() { without_aslr ctest --preset "$1" --parallel "$(nproc)" --output-junit "$2"; }
+
 for preset; do
     report=$PWD/build/tests-$preset.xml
     rm -f "$report"
     echo "== $preset"
     SECONDS=0
-    if cmake --preset "$preset" >"build/configure-$preset.log" 2>&1 || { cat "build/configure-$preset.log" && false; }; then
-        cmake --build --preset "$preset" -- --quiet &&
-            without_aslr ctest --preset "$preset" --parallel "$(nproc)" --output-junit "$report" || true
-    fi
+    { configure "$preset" && build "$preset" && run "$preset" "$report"; } || true
     if [ -s "$report" ] && grep -q '<testcase ' "$report"; then
         n=$(grep -c '<testcase ' "$report")
         ok=$(grep -c '<testcase .*status="run"' "$report" || true)
