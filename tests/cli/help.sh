@@ -22,9 +22,11 @@ cmp "$tmp/out" "$tmp/version"
 run 0 ocr --help
 empty "$tmp/err"
 cp "$tmp/out" "$tmp/ocr"
+sed 's/\\-/-/g' cli/fathom.1 >"$tmp/manual"
 for option in task prompt alpha format raw output no-header stats quiet max-tokens no-repeat-ngram temperature top-p seed \
     model threads dtype isa; do
     has "$tmp/out" "--$option"
+    has "$tmp/manual" "--$option"
 done
 for default in 'default: markdown' 'default: md' 'default: white' 'default: 20:90' 'default: f32' 'built-in'; do
     has "$tmp/out" "$default"
