@@ -41,14 +41,6 @@ static void rebuild_text(const struct tokenizer *tok, const int32_t *ids, size_t
     emit(&d, NULL, 0, &silent, text);
 }
 
-static enum fathom_status not_finite(const struct fathom_model *model, struct fathom_err *err)
-{
-    const char *name;
-    if (weights_find_nonfinite(model->weights, &name))
-        return fail(err, FATHOM_ENUMERIC, "the model's tensor '%s' holds values that are not finite", name);
-    return fail(err, FATHOM_ENUMERIC, "the model gave logits that are not finite");
-}
-
 static enum fathom_status loop(struct fathom_context *ctx, const struct generate_options *o, struct sampler *sampler,
                                struct tokens *ids, struct generation *out, struct fathom_err *err)
 {
@@ -62,7 +54,7 @@ static enum fathom_status loop(struct fathom_context *ctx, const struct generate
         int32_t id;
         ngram_guard_apply(&o->guard, ids->ids, ids->n, ctx->logits, n_vocab);
         if ((id = sampler_next(sampler, ctx->logits, n_vocab)) < 0)
-            return not_finite(model, err);
+            return fail(err, FATHOM_ENUMERIC, "the model gave logits that are not finite");
         if (id == model->config.decoder.eos_id) {
             out->stop = STOP_EOS;
             break;

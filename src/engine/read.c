@@ -170,6 +170,14 @@ static enum fathom_status deliver(const struct job *job, struct fathom_page *pag
     return status;
 }
 
+/* Why the numbers failed: a damaged weight is looked for and named. */
+static void explain_not_finite(const struct fathom_model *model, struct fathom_err *err)
+{
+    const char *name;
+    if (weights_find_nonfinite(model->weights, &name))
+        fail(err, FATHOM_ENUMERIC, "the model's tensor '%s' holds values that are not finite", name);
+}
+
 static enum fathom_status read_page(struct job *job, struct fathom_page *page, const uint8_t *rgb,
                                     struct fathom_err *err)
 {
@@ -185,6 +193,8 @@ static enum fathom_status read_page(struct job *job, struct fathom_page *page, c
         status = decode(job, &generation, err);
     job->stats.arena_peak_bytes = ctx->arena.peak_bytes;
     arena_restore(&ctx->arena, mark);
+    if (status == FATHOM_ENUMERIC)
+        explain_not_finite(ctx->model, err);
     if (status && status != FATHOM_ECANCELLED) {
         page->status = FATHOM_PAGE_FAILED;
         page->err = *err;
