@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # A bad file costs one line that names it, and exit status 1; the other files are read all the same.
+# shellcheck source=tests/cli/common.sh
 source "$(dirname "$0")/common.sh"
 few=(--max-tokens 4)
 

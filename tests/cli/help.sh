@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Help and versions go to standard output, cost no model, and name every option.
+# shellcheck source=tests/cli/common.sh
 source "$(dirname "$0")/common.sh"
 export FATHOM_MODEL=/nonexistent
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Ctrl-C: the text so far is kept, the status tells; in JSON the page's line is whole.
+# shellcheck source=tests/cli/common.sh
 source "$(dirname "$0")/common.sh"
 set -m # background jobs of a shell without job control ignore Ctrl-C
 

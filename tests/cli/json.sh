@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # The JSON of pages, of --stats, of inspect and of bench.
+# shellcheck source=tests/cli/common.sh
 source "$(dirname "$0")/common.sh"
 
 odd=$tmp/$'odd "name"\\\n\xff.png'

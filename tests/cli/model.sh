@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Which model is opened, and what a bad folder gets: one line that names it, status 1.
+# shellcheck source=tests/cli/common.sh
 source "$(dirname "$0")/common.sh"
 
 refused() { # refused PATTERN FOLDER
@@ -45,7 +46,7 @@ copy "$weights"
     >"$tmp/model/$weights"
 run 1 -m "$tmp/model" "$page"
 empty "$tmp/out"
-.*(finite|nan)"
+one_line "'$page': .*(finite|nan)"
 
 # -m goes before FATHOM_MODEL, and that before the built-in model.
 FATHOM_MODEL=/nonexistent run 0 -m "$model" --max-tokens 2 "$page"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # What is written: several files, a file of its own, a closed pipe, a full disk.
+# shellcheck source=tests/cli/common.sh
 source "$(dirname "$0")/common.sh"
 few=(--max-tokens 6)
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Progress and colours are for terminals only, and NO_COLOR takes the colours away.
+# shellcheck source=tests/cli/common.sh
 source "$(dirname "$0")/common.sh"
 command -v script >/dev/null || exit 77
 few=(--max-tokens 6)

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # A wrong command line says what is wrong with it and ends with status 2, before any model or file is touched.
+# shellcheck source=tests/cli/common.sh
 source "$(dirname "$0")/common.sh"
 export FATHOM_MODEL=/nonexistent
 
