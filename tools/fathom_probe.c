@@ -185,7 +185,8 @@ static enum fathom_status see(struct fathom_context *ctx, const struct inputs *i
     static const char *const global_names[3] = {"sam.global", "encoder.global", "projector.global"};
     static const char *const local_names[3] = {"sam.local", "encoder.local", "projector.local"};
     const struct ocr2 *m = &ctx->model->ocr2;
-    size_t row = 0, n = ocr2_image_tokens(m, in->n_local, in->local ? in->tile_side : in->base_side, in->base_side);
+    struct picture picture = {.n_local = in->n_local, .tile_side = in->tile_side, .base_side = in->base_side};
+    size_t row = 0, n = ocr2_image_tokens(m, &picture);
     struct run run = context_run(ctx);
 
     if (in->n_global != 1)
@@ -294,8 +295,10 @@ static enum fathom_status run_probe(const char *const paths[3], const struct fat
 int main(int argc, char **argv)
 {
     static const struct option long_options[] = {
-        {"dtype", required_argument, NULL, 'd'}, {"threads", required_argument, NULL, 't'},
-        {"isa", required_argument, NULL, 'i'},   {"help", no_argument, NULL, 'h'},
+        {"dtype", required_argument, NULL, 'd'},
+        {"threads", required_argument, NULL, 't'},
+        {"isa", required_argument, NULL, 'i'},
+        {"help", no_argument, NULL, 'h'},
         {0},
     };
     static const char usage[] =

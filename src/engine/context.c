@@ -5,9 +5,8 @@
 
 #define PREFILL_CHUNK 512
 
-enum fathom_status fathom_context_create(const struct fathom_model *model,
-                                         const struct fathom_context_options *options, struct fathom_context **out,
-                                         struct fathom_err *err)
+enum fathom_status fathom_context_create(const struct fathom_model *model, const struct fathom_context_options *options,
+                                         struct fathom_context **out, struct fathom_err *err)
 {
     const struct decoder_config *c = &model->config.decoder;
     struct fathom_context_options o = options ? *options : (struct fathom_context_options){0};
@@ -117,4 +116,7 @@ enum fathom_status context_append(struct fathom_context *ctx, const int32_t *ids
     return FATHOM_OK;
 }
 
-void context_reset(struct fathom_context *ctx) { kv_cache_rewind(&ctx->kv, 0); }
+void context_reset(struct fathom_context *ctx)
+{
+    kv_cache_rewind(&ctx->kv, 0);
+}

@@ -1,6 +1,9 @@
 #include "engine/cost.h"
 
-static double gemm(double m, double n, double k) { return 2 * m * n * k; }
+static double gemm(double m, double n, double k)
+{
+    return 2 * m * n * k;
+}
 
 double sam_flop(const struct sam_config *c, size_t side)
 {
@@ -20,7 +23,8 @@ double encoder_flop(const struct encoder_config *c, size_t n_image_tokens)
 {
     double n = (double)n_image_tokens, dim = (double)c->dim, head = (double)c->head_dim;
     double q_dim = (double)c->n_heads * head, kv_dim = (double)c->n_kv_heads * head;
-    double linear = gemm(2 * n, q_dim + 2 * kv_dim, dim) + gemm(2 * n, dim, q_dim) + 3 * gemm(2 * n, (double)c->mlp_dim, dim);
+    double linear =
+        gemm(2 * n, q_dim + 2 * kv_dim, dim) + gemm(2 * n, dim, q_dim) + 3 * gemm(2 * n, (double)c->mlp_dim, dim);
     double keys = n * n + n * n + n * (n + 1) / 2; /* image rows; query rows: the image and the queries so far */
     return (double)c->n_layers * (linear + 4 * keys * q_dim);
 }
@@ -30,8 +34,8 @@ double decoder_flop(const struct decoder_config *c, size_t pos, size_t n_tok)
     double n = (double)n_tok, dim = (double)c->dim, q_dim = (double)(c->n_heads * c->head_dim);
     double kv_dim = (double)(c->n_kv_heads * c->head_dim), keys = n * (double)pos + n * (n + 1) / 2;
     double dense = (double)c->n_dense_layers, sparse = (double)c->n_layers - dense;
-    double moe = gemm(n, (double)c->n_experts, dim) +
-                 3 * gemm(n, (double)(c->top_k * c->expert_dim + c->shared_dim), dim);
+    double moe =
+        gemm(n, (double)c->n_experts, dim) + 3 * gemm(n, (double)(c->top_k * c->expert_dim + c->shared_dim), dim);
     return (double)c->n_layers * (gemm(n, 2 * q_dim + 2 * kv_dim, dim) + 4 * keys * q_dim) +
            dense * 3 * gemm(n, (double)c->mlp_dim, dim) + sparse * moe;
 }
@@ -41,7 +45,10 @@ static double bytes(const struct tensor *t)
     return t->data ? (double)t->shape[0] * (double)dtype_bytes(t->dtype, t->shape[1]) : 0;
 }
 
-static double mlp_bytes(const struct mlp_weights *w) { return bytes(&w->gate) + bytes(&w->up) + bytes(&w->down); }
+static double mlp_bytes(const struct mlp_weights *w)
+{
+    return bytes(&w->gate) + bytes(&w->up) + bytes(&w->down);
+}
 
 double decoder_step_bytes(const struct decoder *d, const struct kv_cache *kv, size_t ctx)
 {
@@ -52,7 +59,8 @@ double decoder_step_bytes(const struct decoder *d, const struct kv_cache *kv, si
         if (l < d->cfg.n_dense_layers)
             sum += mlp_bytes(&w->mlp);
         else
-            sum += bytes(&w->moe.router) + (double)d->cfg.top_k * mlp_bytes(&w->moe.experts[0]) + mlp_bytes(&w->moe.shared);
+            sum += bytes(&w->moe.router) + (double)d->cfg.top_k * mlp_bytes(&w->moe.experts[0]) +
+                   mlp_bytes(&w->moe.shared);
     }
     return sum;
 }

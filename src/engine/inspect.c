@@ -84,20 +84,22 @@ static void write_json(struct strbuf *s, const struct fathom_model *m, struct to
     const struct decoder_config *dec = &m->config.decoder;
     char shape[96];
 
-    strbuf_addf(s, "{\"kind\":\"%s\",\"parameters\":%.0f,\"weight_bytes\":%zu,\"cache_bytes_per_token\":%zu,\"n_ctx\":%zu,"
-                   "\"vocab_size\":%zu,\"tensors\":[",
+    strbuf_addf(s,
+                "{\"kind\":\"%s\",\"parameters\":%.0f,\"weight_bytes\":%zu,\"cache_bytes_per_token\":%zu,\"n_ctx\":%zu,"
+                "\"vocab_size\":%zu,\"tensors\":[",
                 kind_name(m->config.kind), sum.parameters, sum.bytes, cache_bytes(dec, 1), dec->n_ctx, dec->vocab_size);
     for (size_t i = 0; i < weights_count(m->weights); i++) {
         const struct weight *w = weights_at(m->weights, i);
         strbuf_addf(s, "%s{\"name\":", i ? "," : "");
         strbuf_add_json(s, w->name, strlen(w->name));
-        strbuf_addf(s, ",\"dtype\":\"%s\",\"shape\":%s}", dtype_name(w->tensor.dtype), tensor_shape_text(&w->tensor, shape));
+        strbuf_addf(s, ",\"dtype\":\"%s\",\"shape\":%s}", dtype_name(w->tensor.dtype),
+                    tensor_shape_text(&w->tensor, shape));
     }
     strbuf_addf(s, "]}\n");
 }
 
-enum fathom_status fathom_model_inspect(const struct fathom_model *model, bool json, fathom_write_fn *write,
-                                        void *user, struct fathom_err *err)
+enum fathom_status fathom_model_inspect(const struct fathom_model *model, bool json, fathom_write_fn *write, void *user,
+                                        struct fathom_err *err)
 {
     struct strbuf s = {0};
     struct totals sum = sum_weights(model->weights);

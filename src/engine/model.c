@@ -69,8 +69,8 @@ static enum fathom_status open_tokenizer(struct fathom_model *m, const char *dir
     if (m->image_id < 0)
         return fail(err, FATHOM_EFORMAT, "'%s' has no token '<image>'", path);
     if (tokenizer_size(m->tokenizer) > m->config.decoder.vocab_size)
-        return fail(err, FATHOM_EFORMAT, "'%s' has %zu tokens, the model only %zu", path,
-                    tokenizer_size(m->tokenizer), m->config.decoder.vocab_size);
+        return fail(err, FATHOM_EFORMAT, "'%s' has %zu tokens, the model only %zu", path, tokenizer_size(m->tokenizer),
+                    m->config.decoder.vocab_size);
     return FATHOM_OK;
 }
 

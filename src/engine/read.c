@@ -7,7 +7,7 @@
 #include "engine/context.h"
 #include "engine/cost.h"
 #include "engine/generate.h"
-#include "image/views.h"
+#include "engine/page_views.h"
 #include "text/prompt.h"
 
 static const char default_prompt[] = "<image>\n<|grounding|>Convert the document to markdown.";
@@ -43,8 +43,14 @@ static bool stage(const struct job *job, const char *name, size_t done, size_t t
     return !c || !c->on_stage || c->on_stage(c->user, name, done, total);
 }
 
-static bool on_view(void *job, size_t done, size_t total) { return stage(job, "vision", done, total); }
-static bool on_prefill(void *job, size_t done, size_t total) { return stage(job, "prefill", done, total); }
+static bool on_view(void *job, size_t done, size_t total)
+{
+    return stage(job, "vision", done, total);
+}
+static bool on_prefill(void *job, size_t done, size_t total)
+{
+    return stage(job, "prefill", done, total);
+}
 
 static bool on_text(void *user, const char *text, size_t n)
 {
@@ -70,8 +76,8 @@ static enum fathom_status see(struct job *job, const uint8_t *rgb, int width, in
         views_free(&views);
         return fail(err, FATHOM_ECANCELLED, "cancelled");
     }
-    struct ocr2_picture picture = {views.global, views.local, views.n_local, views.tile_side, views.base_side};
-    size_t n = ocr2_image_tokens(m, views.n_local, views.tile_side, views.base_side);
+    struct picture picture = views_picture(&views);
+    size_t n = ocr2_image_tokens(m, &picture);
     *block = run_alloc(&run, n, m->decoder.cfg.dim);
     ocr2_picture_forward(&run, m, &picture, block, on_view, job);
     views_free(&views);
@@ -224,8 +230,8 @@ enum fathom_status fathom_read_pixels(struct fathom_context *ctx, const uint8_t 
 }
 
 enum fathom_status fathom_read_file(struct fathom_context *ctx, const char *path,
-                                    const struct fathom_read_options *options,
-                                    const struct fathom_callbacks *callbacks, struct fathom_err *err)
+                                    const struct fathom_read_options *options, const struct fathom_callbacks *callbacks,
+                                    struct fathom_err *err)
 {
     const struct fathom_read_options defaults = fathom_read_defaults();
     struct fathom_err ignored;

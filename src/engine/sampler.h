@@ -5,8 +5,8 @@
 #include "base/err.h"
 
 struct sampler {
-    float temperature, top_p; /* temperature 0: greedy */
-    uint64_t state;           /* of the generator      */
+    float temperature, top_p;      /* temperature 0: greedy */
+    uint64_t state;                /* of the generator      */
     struct sampler_entry *entries; /* owned; work space for n entries, NULL when greedy */
 };
 

@@ -18,7 +18,8 @@ enum fathom_status ocr2_bind(struct ocr2 *m, const struct model_config *cfg, con
     if (cfg->sam.out_dim != cfg->encoder.dim)
         return fail(err, FATHOM_EFORMAT, "the vision tower ends with %zu channels, the encoder begins with %zu",
                     cfg->sam.out_dim, cfg->encoder.dim);
-    if ((status = sam_bind(&m->sam, &cfg->sam, w, err)) || (status = encoder_bind(&m->encoder, &cfg->encoder, w, err)) ||
+    if ((status = sam_bind(&m->sam, &cfg->sam, w, err)) ||
+        (status = encoder_bind(&m->encoder, &cfg->encoder, w, err)) ||
         (status = decoder_bind(&m->decoder, &cfg->decoder, w, err)))
         return status;
     bind_prefix(&b, "model.");
@@ -28,7 +29,10 @@ enum fathom_status ocr2_bind(struct ocr2 *m, const struct model_config *cfg, con
     return b.status;
 }
 
-void ocr2_release(struct ocr2 *m) { decoder_release(&m->decoder); }
+void ocr2_release(struct ocr2 *m)
+{
+    decoder_release(&m->decoder);
+}
 
 struct ocr2_view ocr2_view_forward(struct run *run, const struct ocr2 *m, const float *pixels, size_t side)
 {
@@ -46,9 +50,9 @@ static size_t view_tokens(const struct ocr2 *m, size_t side)
     return map * map;
 }
 
-size_t ocr2_image_tokens(const struct ocr2 *m, size_t n_local, size_t tile_side, size_t base_side)
+size_t ocr2_image_tokens(const struct ocr2 *m, const struct picture *p)
 {
-    return n_local * view_tokens(m, tile_side) + view_tokens(m, base_side) + 1;
+    return (p->n_local ? p->n_local * view_tokens(m, p->tile_side) : 0) + view_tokens(m, p->base_side) + 1;
 }
 
 void ocr2_separator(struct run *run, const struct ocr2 *m, struct tensor *block, size_t row)
@@ -59,8 +63,8 @@ void ocr2_separator(struct run *run, const struct ocr2 *m, struct tensor *block,
     embed(run, &last, &table, &(const int32_t){0});
 }
 
-void ocr2_picture_forward(struct run *run, const struct ocr2 *m, const struct ocr2_picture *p, struct tensor *block,
-                          bool (*on_view)(void *ctx, size_t done, size_t total), void *ctx)
+void ocr2_picture_forward(struct run *run, const struct ocr2 *m, const struct picture *p, struct tensor *block,
+                          picture_fn *on_view, void *ctx)
 {
     size_t dim = m->decoder.cfg.dim, row = 0;
 

@@ -3,6 +3,7 @@
 #define FATHOM_MODELS_DEEPSEEK_OCR2_H
 
 #include "models/deepseek_decoder.h"
+#include "models/picture.h"
 #include "vision/qwen2_encoder.h"
 #include "vision/sam.h"
 
@@ -24,19 +25,14 @@ struct ocr2_view {
 };
 struct ocr2_view ocr2_view_forward(struct run *run, const struct ocr2 *m, const float *pixels, size_t side);
 
-/* Vision tokens of a page: local views of tile_side, then the global one of base_side, then the separator. */
-size_t ocr2_image_tokens(const struct ocr2 *m, size_t n_local, size_t tile_side, size_t base_side);
+/* Vision tokens of a page: the tiles, then the global view, then the separator. */
+size_t ocr2_image_tokens(const struct ocr2 *m, const struct picture *p);
 
 /* Row `row` of block becomes the separator. */
 void ocr2_separator(struct run *run, const struct ocr2 *m, struct tensor *block, size_t row);
 
-/* Those tokens as embeddings, block [ocr2_image_tokens, dim]. local may be NULL when n_local is 0. on_view, when given,
- * is called after each view; false cancels the run. */
-struct ocr2_picture {
-    const float *global, *local; /* [1, 3, base, base], [n_local, 3, tile, tile] */
-    size_t n_local, tile_side, base_side;
-};
-void ocr2_picture_forward(struct run *run, const struct ocr2 *m, const struct ocr2_picture *p, struct tensor *block,
-                          bool (*on_view)(void *ctx, size_t done, size_t total), void *ctx);
+/* Those tokens as embeddings, block [ocr2_image_tokens, dim]. on_view may be NULL. */
+void ocr2_picture_forward(struct run *run, const struct ocr2 *m, const struct picture *p, struct tensor *block,
+                          picture_fn *on_view, void *ctx);
 
 #endif

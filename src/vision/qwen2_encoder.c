@@ -74,8 +74,10 @@ struct tensor encoder_forward(struct run *run, const struct encoder *e, const st
     struct tensor out = run_alloc(run, n, c->dim);
     struct arena_mark mark = arena_save(run->arena);
     struct tensor x = join_queries(run, e, image);
-    struct tensor h = run_alloc(run, 2 * n, c->dim), y = run_alloc(run, 2 * n, c->dim), a = run_alloc(run, 2 * n, q_dim);
-    struct tensor q = run_alloc(run, 2 * n, q_dim), k = run_alloc(run, 2 * n, kv_dim), v = run_alloc(run, 2 * n, kv_dim);
+    struct tensor h = run_alloc(run, 2 * n, c->dim), y = run_alloc(run, 2 * n, c->dim),
+                  a = run_alloc(run, 2 * n, q_dim);
+    struct tensor q = run_alloc(run, 2 * n, q_dim), k = run_alloc(run, 2 * n, kv_dim),
+                  v = run_alloc(run, 2 * n, kv_dim);
     int32_t *pos = run_scratch(run, 2 * n, sizeof *pos);
     if (!run_ok(run))
         return out;

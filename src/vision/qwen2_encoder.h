@@ -7,13 +7,13 @@
 #include "weights/config.h"
 
 struct encoder_layer {
-    struct tensor attn_norm;    /* [dim]                                     */
-    struct tensor q_w, q_b;     /* [n_heads * head_dim, dim], [..]           */
-    struct tensor k_w, k_b;     /* [n_kv_heads * head_dim, dim], [..]        */
-    struct tensor v_w, v_b;     /* the same                                  */
-    struct tensor o_w;          /* [dim, n_heads * head_dim]                 */
-    struct tensor ffn_norm;     /* [dim]                                     */
-    struct mlp_weights mlp;     /* SwiGLU, mlp_dim wide                      */
+    struct tensor attn_norm; /* [dim]                                     */
+    struct tensor q_w, q_b;  /* [n_heads * head_dim, dim], [..]           */
+    struct tensor k_w, k_b;  /* [n_kv_heads * head_dim, dim], [..]        */
+    struct tensor v_w, v_b;  /* the same                                  */
+    struct tensor o_w;       /* [dim, n_heads * head_dim]                 */
+    struct tensor ffn_norm;  /* [dim]                                     */
+    struct mlp_weights mlp;  /* SwiGLU, mlp_dim wide                      */
 };
 
 #define ENCODER_MAX_QUERIES 2

@@ -25,8 +25,8 @@ enum fathom_status sam_bind(struct sam *s, const struct sam_config *cfg, const s
     bind_conv(&b, &s->patch_w, "patch_embed.proj.weight", dim, 3, cfg->patch);
     bind_vector(&b, &s->patch_b, "patch_embed.proj.bias", dim);
     if (!b.status)
-        b.status = weights_get(w, &s->pos_embed, 4, (size_t[]){1, cfg->pos_side, cfg->pos_side, dim}, err, "%spos_embed",
-                               b.prefix);
+        b.status = weights_get(w, &s->pos_embed, 4, (size_t[]){1, cfg->pos_side, cfg->pos_side, dim}, err,
+                               "%spos_embed", b.prefix);
     for (size_t l = 0; l < cfg->n_layers; l++) {
         struct sam_block *k = &s->blocks[l];
         size_t n_rel = 2 * (cfg->is_global[l] ? cfg->pos_side : cfg->window) - 1;
@@ -58,9 +58,15 @@ enum fathom_status sam_bind(struct sam *s, const struct sam_config *cfg, const s
     return b.status;
 }
 
-static size_t halved(size_t side) { return (side + 1) / 2; } /* 3x3, stride 2, pad 1 */
+static size_t halved(size_t side)
+{
+    return (side + 1) / 2;
+} /* 3x3, stride 2, pad 1 */
 
-size_t sam_map_side(const struct sam_config *cfg, size_t side) { return halved(halved(side / cfg->patch)); }
+size_t sam_map_side(const struct sam_config *cfg, size_t side)
+{
+    return halved(halved(side / cfg->patch));
+}
 
 /* x += attention(norm(x)), over the whole g x g map or over its windows. The padding of windows comes after the norm
  * and is zero there, so padded positions have the qkv bias for q, k and v. */
@@ -100,7 +106,8 @@ static void feed_forward(struct run *run, const struct sam *s, size_t l, struct 
 
     for (size_t first = 0; first < n && run_ok(run); first += n_rows) {
         size_t m = n - first < n_rows ? n - first : n_rows;
-        struct tensor part = tensor_rows(x, first, m), h_m = tensor_rows(&h, 0, m), hidden_m = tensor_rows(&hidden, 0, m);
+        struct tensor part = tensor_rows(x, first, m), h_m = tensor_rows(&h, 0, m),
+                      hidden_m = tensor_rows(&hidden, 0, m);
         layernorm(run, &h_m, &part, &b->norm2_w, &b->norm2_b, s->cfg.norm_eps);
         linear_gelu(run, &hidden_m, &h_m, &b->lin1_w, &b->lin1_b);
         linear(run, &h_m, &hidden_m, &b->lin2_w, &b->lin2_b);

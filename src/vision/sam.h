@@ -18,8 +18,8 @@ struct sam_block {
 
 struct sam {
     struct sam_config cfg;
-    struct tensor patch_w, patch_b;           /* [dim, 3, 16, 16], [dim]                   */
-    struct tensor pos_embed;                  /* [1, pos_side, pos_side, dim]              */
+    struct tensor patch_w, patch_b; /* [dim, 3, 16, 16], [dim]                   */
+    struct tensor pos_embed;        /* [1, pos_side, pos_side, dim]              */
     struct sam_block blocks[MAX_LAYERS];
     struct tensor neck_conv1, neck_conv2;     /* [neck, dim, 1, 1], [neck, neck, 3, 3]     */
     struct tensor neck_norm1_w, neck_norm1_b; /* [neck]                                    */

@@ -22,6 +22,11 @@ struct encoder_config {                                           /* the OCR-2 e
     float rope_theta, norm_eps;                                   /* 1e6, 1e-6                */
 };
 
+struct clip_config { /* the CLIP-L/14 body of OCR-1 */
+    size_t dim, n_layers, n_heads, mlp_dim, pos_side; /* 1024, 24, 16, 4096, 16 */
+    float norm_eps;                                   /* 1e-5                   */
+};
+
 struct decoder_config {
     size_t dim, n_layers, n_dense_layers, n_heads, n_kv_heads, head_dim; /* 1280, 12, 1, 10, 10, 128 */
     size_t mlp_dim, expert_dim, shared_dim, n_experts, top_k;            /* 6848, 896, 1792, 64, 6   */
@@ -43,6 +48,7 @@ struct model_config {
     enum model_kind kind;
     struct sam_config sam;
     struct encoder_config encoder; /* OCR-2 */
+    struct clip_config clip;       /* OCR-1 */
     struct decoder_config decoder;
     struct view_config view;
     int32_t image_id; /* image_token_id; 128815 when the config has none (a tokenizer's "<image>" comes first) */

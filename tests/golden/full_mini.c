@@ -12,16 +12,16 @@
 #include "document/layout.h"
 #include "engine/context.h"
 #include "engine/generate.h"
+#include "engine/page_views.h"
 #include "engine/sampler.h"
 #include "golden/golden.h"
-#include "image/views.h"
 #include "text/prompt.h"
 
-#define CLEAR_GAP 0.005      /* smaller gaps between the two best logits may go either way in float32       */
-#define MIN_AGREEMENT 0.99   /* of the 8-bit model's choices                                                */
-#define MAX_CER 0.067        /* the float32 model's 5.7 % and at most one point                             */
-#define MAX_TOKENS 1500      /* the reference's limit                                                       */
-#define MAX_COMPARED 4000    /* characters of a page that shared measure compares                           */
+#define CLEAR_GAP 0.005    /* smaller gaps between the two best logits may go either way in float32       */
+#define MIN_AGREEMENT 0.99 /* of the 8-bit model's choices                                                */
+#define MAX_CER 0.067      /* the float32 model's 5.7 % and at most one point                             */
+#define MAX_TOKENS 1500    /* the reference's limit                                                       */
+#define MAX_COMPARED 4000  /* characters of a page that shared measure compares                           */
 
 struct totals {
     size_t n_forced, n_agreed, n_edits, n_chars;
@@ -70,8 +70,8 @@ static void prefill(const char *page, const char *prompt)
     snprintf(path, sizeof path, "tests/cases/mini/%s.png", page);
     check(image_load(&image, path, FATHOM_ALPHA_DROP, &image_default_limits, &err), &err);
     check(views_make(&views, image.rgb, image.width, image.height, &model->config.view, &err), &err);
-    struct ocr2_picture picture = {views.global, views.local, views.n_local, views.tile_side, views.base_side};
-    size_t n = ocr2_image_tokens(&model->ocr2, views.n_local, views.tile_side, views.base_side);
+    struct picture picture = views_picture(&views);
+    size_t n = ocr2_image_tokens(&model->ocr2, &picture);
     struct arena_mark mark = arena_save(run.arena);
     struct tensor block = run_alloc(&run, n, model->config.decoder.dim);
     ocr2_picture_forward(&run, &model->ocr2, &picture, &block, NULL, NULL);
@@ -220,8 +220,8 @@ static void test_pages(void **state)
         key = json_next(&j, pages, page);
     }
     double agreement = (double)t.n_agreed / (double)t.n_forced, cer = (double)t.n_edits / (double)t.n_chars;
-    print_message("choices that agree: %zu of %zu (%.2f %%); CER %.2f %%; slowest page %.0f ms\n", t.n_agreed, t.n_forced,
-                  100 * agreement, 100 * cer, t.slowest_ms);
+    print_message("choices that agree: %zu of %zu (%.2f %%); CER %.2f %%; slowest page %.0f ms\n", t.n_agreed,
+                  t.n_forced, 100 * agreement, 100 * cer, t.slowest_ms);
     assert_true(agreement >= MIN_AGREEMENT);
     assert_true(cer <= MAX_CER);
     json_free(&j);

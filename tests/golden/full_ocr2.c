@@ -192,7 +192,8 @@ static void test_greedy_and_hidden(void **state)
 {
     enum { n_block = 2 * 144 + 256 + 1 };
     const struct tensor *ids = golden_get(&golden, "ocr2.input_ids");
-    const struct tensor *tokens = golden_get(&golden, "ocr2.greedy.tokens"), *gaps = golden_get(&golden, "ocr2.greedy.gaps");
+    const struct tensor *tokens = golden_get(&golden, "ocr2.greedy.tokens"),
+                        *gaps = golden_get(&golden, "ocr2.greedy.gaps");
     struct fathom_context *ctx = create(FATHOM_F32, 640);
     float *local = malloc(2 * 3 * 768 * 768 * sizeof *local), *global = malloc(3 * 1024 * 1024 * sizeof *global);
     static struct hidden hidden;
@@ -202,10 +203,10 @@ static void test_greedy_and_hidden(void **state)
     assert_non_null(global);
     synth_fill_f32_rounded(local, "input.local_768", 0, 2 * 3 * 768 * 768, 0, 1, ctx->pool);
     synth_fill_f32_rounded(global, "input.global_1024", 0, 3 * 1024 * 1024, 0, 1, ctx->pool);
-    struct ocr2_picture picture = {global, local, 2, 768, 1024};
+    struct picture picture = {global, local, 2, 2, 1, 768, 1024};
     struct run run = context_run(ctx);
     struct tensor block = run_alloc(&run, n_block, 1280);
-    assert_int_equal(ocr2_image_tokens(&model->ocr2, 2, 768, 1024), n_block);
+    assert_int_equal(ocr2_image_tokens(&model->ocr2, &picture), n_block);
     ocr2_picture_forward(&run, &model->ocr2, &picture, &block, NULL, NULL);
     assert_string_equal(run.err.message, "");
     struct context_image image = {&block, 128815};

@@ -3,9 +3,9 @@
 #define FATHOM_TESTS_GOLDEN_H
 
 #include <math.h>
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 
 #include "weights/safetensors.h" /* before cmocka.h, which has a macro fail() */
 

@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "golden/golden.h"
 #include "base/half.h"
+#include "golden/golden.h"
 #include "vision/pos_table.h"
 #include "weights/synth.h"
 

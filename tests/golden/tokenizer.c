@@ -1,7 +1,7 @@
 /* The reference tokenizer's ids and texts, 1,587 cases: tokenizer_cases.jsonl on tokenizer.json. */
+#include "text/tokenizer.h"
 #include "base/json.h"
 #include "base/mapfile.h"
-#include "text/tokenizer.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -96,7 +96,7 @@ static void test_loops(void **state)
         ids[i] = 7;
     assert_int_equal(loop_detect(ids, 400), 101);
     assert_int_equal(loop_detect(ids, 300), 0); /* not yet long enough */
-    for (int i = 1000; i < 3000; i++) /* a block of 400 */
+    for (int i = 1000; i < 3000; i++)           /* a block of 400 */
         ids[i] = ids[i - 400];
     assert_int_equal(loop_detect(ids, 3000), 1000);
     assert_int_equal(loop_detect(ids, 2100), 0); /* three rounds are a list, four are a loop */
