@@ -27,8 +27,8 @@ enum fathom_status prompt_build(const struct tokenizer *tok, const char *prompt,
         found = memmem(prompt, (size_t)(end - prompt), image, strlen(image));
         const char *piece_end = found ? found : end;
         status = tokenizer_encode(tok, prompt, (size_t)(piece_end - prompt), true, out, err);
-        for (size_t k = 0; !status && i < n_images && k < n_image_tokens[i]; k++)
-            status = tokens_push(out, image_id, err);
+        if (!status && i < n_images)
+            status = tokens_repeat(out, image_id, n_image_tokens[i], err);
         prompt = piece_end + (found ? strlen(image) : 0);
     }
     if (status)

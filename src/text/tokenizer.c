@@ -24,12 +24,17 @@ static enum fathom_status reserve(struct tokens *t, size_t more, struct fathom_e
     return FATHOM_OK;
 }
 
-enum fathom_status tokens_push(struct tokens *t, int32_t id, struct fathom_err *err)
+enum fathom_status tokens_repeat(struct tokens *t, int32_t id, size_t times, struct fathom_err *err)
 {
-    enum fathom_status status = reserve(t, 1, err);
-    if (!status)
+    enum fathom_status status = reserve(t, times, err);
+    for (size_t i = 0; !status && i < times; i++)
         t->ids[t->n++] = id;
     return status;
+}
+
+enum fathom_status tokens_push(struct tokens *t, int32_t id, struct fathom_err *err)
+{
+    return tokens_repeat(t, id, 1, err);
 }
 
 void tokens_free(struct tokens *t)

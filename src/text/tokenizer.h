@@ -11,6 +11,7 @@ struct tokens { /* a growing list; zero it to start, tokens_free at the end */
     size_t n, capacity;
 };
 enum fathom_status tokens_push(struct tokens *t, int32_t id, struct fathom_err *err);
+enum fathom_status tokens_repeat(struct tokens *t, int32_t id, size_t times, struct fathom_err *err);
 void tokens_free(struct tokens *t);
 
 enum fathom_status tokenizer_open(struct tokenizer **out, const char *path, struct fathom_err *err);
