@@ -4,9 +4,16 @@
 
 static const char ref[] = "<|ref|>", middle[] = "<|/ref|><|det|>", det_end[] = "<|/det|>";
 
+/* what starts with '<'. */
 static const char *find(const char *text, const char *end, const char *what)
 {
-    return text < end ? memmem(text, (size_t)(end - text), what, strlen(what)) : NULL;
+    size_t n = strlen(what);
+    while ((size_t)(end - text) >= n && (text = memchr(text, '<', (size_t)(end - text) - n + 1))) {
+        if (memcmp(text, what, n) == 0)
+            return text;
+        text++;
+    }
+    return NULL;
 }
 
 bool tag_next(const char *text, const char *end, struct tag *tag)
