@@ -106,6 +106,17 @@ static void read_decoder(struct config_reader *r, const struct config_section *s
     config_only_bool(r, s, "tie_word_embeddings", false);
 }
 
+static void read_global_layers(struct config_reader *r, const struct config_section *s, const char *key,
+                               struct sam_config *c)
+{
+    size_t layer;
+    if (!config_field(r, s, key))
+        return;
+    memset(c->is_global, 0, sizeof c->is_global);
+    for (size_t i = 0; i < MAX_LAYERS && config_list_size(r, s, key, i, 0, MAX_LAYERS - 1, &layer); i++)
+        c->is_global[layer] = true;
+}
+
 /* The published form gives the widths only: mlp_ratio and the last of downsample_channels are wrong in it, and the
  * encoder's other sizes are in no file. */
 static void read_vision_published(struct config_reader *r, const struct json_node *root, struct model_config *c)
@@ -119,23 +130,13 @@ static void read_vision_published(struct config_reader *r, const struct json_nod
     config_size(r, &sam, "layers", 1, MAX_LAYERS, &c->sam.n_layers);
     config_size(r, &sam, "heads", 1, MAX_HEADS, &c->sam.n_heads);
     config_list_size(r, &sam, "downsample_channels", 0, 1, MAX_DIM, &c->sam.mid_dim);
+    read_global_layers(r, &sam, "global_attn_indexes", &c->sam);
     c->sam.mlp_dim = 4 * c->sam.dim;
     if (config_size(r, &vision, "image_size", c->sam.patch, MAX_SIDE, &side))
         c->sam.pos_side = side / c->sam.patch;
     config_size(r, &encoder, "dim", 1, MAX_DIM, &c->encoder.dim);
     c->sam.out_dim = c->encoder.dim;
     c->encoder.n_heads = c->encoder.head_dim = 0;
-}
-
-static void read_global_layers(struct config_reader *r, const struct config_section *s, const char *key,
-                               struct sam_config *c)
-{
-    size_t layer;
-    if (!config_field(r, s, key))
-        return;
-    memset(c->is_global, 0, sizeof c->is_global);
-    for (size_t i = 0; i < MAX_LAYERS && config_list_size(r, s, key, i, 0, MAX_LAYERS - 1, &layer); i++)
-        c->is_global[layer] = true;
 }
 
 static void read_sam(struct config_reader *r, const struct config_section *s, struct sam_config *c)

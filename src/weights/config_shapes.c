@@ -1,6 +1,7 @@
 /* What the shapes of the tensors say about the sizes, and where they contradict the config. */
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "weights/config_parts.h"
 
@@ -85,6 +86,7 @@ static size_t square_root(size_t n)
 static void probe_windows(struct prober *p, struct sam_config *c)
 {
     size_t window = 0;
+    memset(c->is_global, 0, sizeof c->is_global);
     for (size_t l = 0; !p->status && l < c->n_layers; l++) {
         size_t rows = extent(p, 2, 0, "model.sam_model.blocks.%zu.attn.rel_pos_h", l);
         c->is_global[l] = rows == 2 * c->pos_side - 1;
