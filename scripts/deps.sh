@@ -29,6 +29,7 @@ for task in "$@"; do
     test)
         need pkg-config command -v pkg-config
         need libcmocka-dev has_header cmocka.h
+        need libpcre2-dev has_header pcre2posix.h
         need clang command -v clang
         need libclang-rt-14-dev fuzzes
         need clang-format-14 command -v clang-format-14
