@@ -26,19 +26,6 @@ struct tokenizer_json {
     const char *added;         /* the list without its brackets                                                */
 };
 
-/* The characters that stand for bytes: the printable ones of Latin-1 for themselves, the others from U+0100 on. */
-static inline uint32_t byte_character(int byte)
-{
-    uint32_t next = 0x100;
-    for (int b = 0; b < 256; b++) {
-        bool itself = (b >= 0x21 && b <= 0x7e) || (b >= 0xa1 && b <= 0xac) || b >= 0xae;
-        uint32_t code = itself ? (uint32_t)b : next++;
-        if (b == byte)
-            return code;
-    }
-    return 0;
-}
-
 static inline void tokenizer_json_write(struct strbuf *s, const struct tokenizer_json *t)
 {
     const char *pre = t->pre_tokenizer ? t->pre_tokenizer : SEQUENCE(NUMBERS "," IDEOGRAPHS "," WORDS "," BYTE_LEVEL);
@@ -46,12 +33,14 @@ static inline void tokenizer_json_write(struct strbuf *s, const struct tokenizer
     strbuf_add(s, pre, strlen(pre));
     strbuf_addf(s, ",\"decoder\":{\"type\":\"ByteLevel\"},\"model\":{%s\"type\":\"BPE\",\"vocab\":{",
                 t->model ? t->model : "");
-    for (int byte = 0; byte < 256; byte++) {
+    uint32_t next = 0x100; /* printable characters of Latin-1 stand for themselves, these for the other bytes */
+    for (uint32_t byte = 0; byte < 256; byte++) {
         char text[4];
-        size_t n = utf8_encode(byte_character(byte), text);
+        bool itself = (byte >= 0x21 && byte <= 0x7e) || (byte >= 0xa1 && byte <= 0xac) || byte >= 0xae;
+        size_t n = utf8_encode(itself ? byte : next++, text);
         strbuf_add(s, byte ? "," : "", byte ? 1 : 0);
         strbuf_add_json(s, text, n);
-        strbuf_addf(s, ":%d", byte);
+        strbuf_addf(s, ":%u", (unsigned)byte);
     }
     const char *vocab = t->vocab ? t->vocab : "", *merges = t->merges ? t->merges : "";
     strbuf_add(s, vocab, strlen(vocab));
