@@ -12,8 +12,9 @@
  *   - exp, erf, sigmoid: the polynomials of kernel/math.h, with fused multiply-adds as written there
  *   - attention: online softmax over key tiles in ascending order. For each tile: s = dot * scale (+ bias terms);
  *     m' = max(m, max s); alpha = exp(m - m'); p = exp(s - m'); l = l * alpha (+) p in 16 lanes by position in the tile;
- *     acc[d] = acc[d] * alpha, then acc[d] = fma(p, v[d], acc[d]) for keys ascending. Result acc[d] / sum of l.
- *     Tiles start at multiples of ATTENTION_TILE keys, in attention_relpos at the rows of the key grid.
+ *     acc[d] = acc[d] * alpha, then acc[d] = fma(p, v[d], acc[d]) for keys ascending. Result acc[d] * (1 / sum of l).
+ *     Tiles start at multiples of ATTENTION_TILE keys, in attention_relpos at the rows of the key grid. The bias terms
+ *     are added one after the other: s = (dot * scale + q·rel_h) + q·rel_w. A key that a row does not see is not there.
  *
  * The first error is recorded in run->err; later operations then do nothing, so callers check once. */
 #ifndef FATHOM_KERNEL_KERNEL_H

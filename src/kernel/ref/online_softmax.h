@@ -55,9 +55,9 @@ static inline void online_softmax_value(struct online_softmax *o, float p, const
 
 static inline void online_softmax_result(struct online_softmax *o, const struct run *run, float *y)
 {
-    float sum = fold_lanes(o->sums);
+    float inverse = 1.0f / fold_lanes(o->sums);
     for (size_t j = 0; j < o->d; j++)
-        y[j] = stored_f32(run, o->acc[j] / sum);
+        y[j] = stored_f32(run, o->acc[j] * inverse);
 }
 
 #endif

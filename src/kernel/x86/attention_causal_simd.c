@@ -7,6 +7,8 @@
  * alone, at the speed of memory. Tiles that a group cannot see are skipped, keys that a row cannot see weigh nothing and
  * their values are not read. Limit: flops, 4 d a visible key and row; in decode the bytes of the cache. Bits equal
  * ref's. */
+#include <string.h>
+
 #include "kernel/ref/ref_ops.h"
 #include "kernel/x86/attention_core.h"
 #include "kernel/x86/simd_ops.h"
@@ -30,7 +32,7 @@ static size_t n_visible(const struct masked *a, size_t i)
     return own > a->prefix ? own : a->prefix < all ? a->prefix : all;
 }
 
-/* Stores the given rows' keys and values of one head as tokens [first, first + n). */
+/* Stores keys and values of one head as the tokens [first, first + n). */
 static void append(const struct masked *a, size_t seq, size_t kv_head, size_t first, size_t n)
 {
     size_t d = a->d, base = (seq * a->n_kv_heads + kv_head) * a->capacity * d;
@@ -41,11 +43,10 @@ static void append(const struct masked *a, size_t seq, size_t kv_head, size_t fi
         for (size_t i = 0; i < n_lanes; i++) {
             size_t row = seq * a->n + t + i - a->pos;
             rows[i] = (const float *)tensor_row(a->k, row) + kv_head * d;
-            memcpy(a->values + base + (t + i) * d, (const float *)tensor_row(a->v, row) + kv_head * d,
-                   d * sizeof(float));
+            copy_row(a->values + base + (t + i) * d, (const float *)tensor_row(a->v, row) + kv_head * d, d);
         }
         if (n_lanes == 16)
-            pack_keys(panel, rows, d);
+            SIMD_NAME(attention_pack_panel)(panel, rows, d);
         else
             for (size_t j = 0; j < d; j++)
                 for (size_t i = 0; i < n_lanes; i++)
@@ -65,47 +66,49 @@ static void append_task(void *ctx, size_t task, int thread)
     append(a, seq, task % a->n_kv_heads, first, end - first);
 }
 
-/* s = s * scale where the row sees the key, otherwise -inf; and the largest. */
-SIMD_INLINE void finish_scores(float *s, float *tile_max, size_t n_panels, float scale, const size_t *seen,
-                               const int n_rows)
+/* s = s * scale where the row sees the key, otherwise -inf; returns the largest of each row. */
+SIMD_INLINE vf finish_scores(float *s, size_t n_panels, float scale, const size_t *seen, const int n_rows)
 {
+    v16 max[GROUP_ROWS];
+#pragma GCC unroll 8
     for (int r = 0; r < n_rows; r++) {
-        v16 max = v16_set(-INFINITY);
-        for (size_t panel = 0; panel < n_panels; panel++)
-            for (int i = 0; i < V16_VECTORS; i++) {
-                size_t lane = panel * 16 + (size_t)i * SIMD_LANES;
-                float *at = s + r * ATTENTION_TILE + lane;
+        max[r] = v16_set(-INFINITY);
+        for (size_t lane = 0; lane < n_panels * 16; lane += 16)
+            for (size_t i = 0; i < V16_VECTORS; i++) {
+                float *at = s + (size_t)r * ATTENTION_TILE + lane + i * SIMD_LANES;
                 vf x = v_load(at) * v_set(scale);
-                if (seen[r] < lane + SIMD_LANES)
-                    x = v_select(v_first(v16_lanes(seen[r], lane)), x, v_set(-INFINITY));
+                if (seen[r] < lane + (i + 1) * SIMD_LANES)
+                    x = v_select(v_first(v16_lanes(seen[r], lane + i * SIMD_LANES)), x, v_set(-INFINITY));
                 v_store(at, x);
-                max.v[i] = v_max(x, max.v[i]);
+                max[r].v[i] = v_max(x, max[r].v[i]);
             }
-        tile_max[r] = v16_fold_max(max);
     }
+    return group_max(max, n_rows);
 }
 
 /* One tile for the rows of a group, ascending, that see the keys [0, visible[r]). */
 SIMD_INLINE void attend_tile(const struct query_rows *rows, size_t g, size_t d, const float *keys, const float *values,
                              size_t start, const size_t *visible, const int n_rows)
 {
-    float scores[GROUP_ROWS * ATTENTION_TILE], alpha[16], tile_max[16];
+    float scores[GROUP_ROWS * ATTENTION_TILE], alpha[SIMD_LANES], *acc = rows->acc + g * d;
     size_t seen[GROUP_ROWS];
     for (int r = 0; r < n_rows; r++) {
         size_t n = visible[r] > start ? visible[r] - start : 0;
         seen[r] = n < ATTENTION_TILE ? n : ATTENTION_TILE;
     }
     size_t n_panels = round_up(seen[n_rows - 1], 16) / 16;
-    float *acc = rows->acc + g * d;
-    dots(scores, ATTENTION_TILE, rows->q + g * d, keys + start * d, d, n_rows, n_panels);
-    finish_scores(scores, tile_max, n_panels, 1.0f / sqrtf((float)d), seen, n_rows);
-    softmax_tile(scores, ATTENTION_TILE, n_panels, rows->max + g, rows->sums + g * 16, alpha, tile_max, n_rows);
-    add_values(acc, d, alpha, scores, ATTENTION_TILE, values + start * d, seen[0], n_rows);
+    SIMD_NAME(attention_dots)(scores, ATTENTION_TILE, rows->q + g * d, keys + start * d, d, (size_t)n_rows, n_panels);
+    vf max = finish_scores(scores, n_panels, 1.0f / sqrtf((float)d), seen, n_rows);
+    softmax_tile(scores, ATTENTION_TILE, n_panels, rows->max + g / (size_t)n_rows * SIMD_LANES, rows->sums + g * 16,
+                 alpha, max, n_rows);
+    values += start * d;
+    SIMD_NAME(attention_values)(acc, d, alpha, scores, ATTENTION_TILE, 0, values, seen[0], 1, (size_t)n_rows);
     const float one = 1.0f;
     for (int r = 1; r < n_rows; r++) /* the keys that not all of the rows see */
         if (seen[r] > seen[0])
-            add_values(acc + (size_t)r * d, d, &one, scores + r * ATTENTION_TILE + seen[0], ATTENTION_TILE,
-                       values + (start + seen[0]) * d, seen[r] - seen[0], 1);
+            SIMD_NAME(attention_values)
+    (acc + (size_t)r * d, d, &one, scores + r * ATTENTION_TILE + seen[0], 0, 0, values + seen[0] * d, seen[r] - seen[0],
+     1, 1);
 }
 
 /* A block of rows of one key/value head. */
@@ -124,9 +127,9 @@ static void attend(const struct masked *a, size_t seq, size_t kv_head, size_t bl
                head = kv_head * shared + (first + r) % shared;
         visible[r] = n_visible(a, i);
         if (r < n_rows)
-            memcpy(rows.q + r * d, (const float *)tensor_row(a->q, seq * a->n + i) + head * d, d * sizeof(float));
+            copy_row(rows.q + r * d, (const float *)tensor_row(a->q, seq * a->n + i) + head * d, d);
         else
-            memset(rows.q + r * d, 0, d * sizeof(float));
+            clear_row(rows.q + r * d, d);
     }
     size_t group = 0; /* the first that sees the tile */
     for (size_t start = 0; start < visible[n_padded - 1]; start += ATTENTION_TILE) {
@@ -140,8 +143,9 @@ static void attend(const struct masked *a, size_t seq, size_t kv_head, size_t bl
         }
     }
     for (size_t r = 0; r < n_rows; r++) {
-        float *out = tensor_row(a->y, seq * a->n + (first + r) / shared);
-        store_row(a->run, out + (kv_head * shared + (first + r) % shared) * d, &rows, r, d);
+        size_t head = kv_head * shared + (first + r) % shared;
+        float *out = (float *)tensor_row(a->y, seq * a->n + (first + r) / shared) + head * d;
+        store_row(a->run, out, rows.acc + r * d, rows.sums + r * 16, d);
     }
 }
 

@@ -2,7 +2,7 @@
  *
  * A unit is what sees itself: one head of one view, or of one window. Its keys lie packed, a tile being one row of the
  * key grid padded to whole panels, its values contiguous. A task is a block of a unit's queries, which pass over the
- * tiles together, a group of rows at a time; the tile stays in the first-level cache.
+ * tiles together, a group of rows at a time; the tiles in hand stay in the first-level cache.
  *
  * The relative positions cost no array of size N x n: for a group of queries the products with the reversed tables are
  * formed by the same dot kernel, and since the tables are reversed, a query's factors are a contiguous slice. rel_h is
@@ -12,9 +12,13 @@
  * Global: keys and values of as many units as keep the threads busy are packed by all threads, then used by all.
  * Windows: each task packs its own, from the unpadded map. Scratch a thread: about BLOCK_ROWS * (2 d + gh + gw) floats,
  * and with windows 2 window^2 d. Limit: flops, 4 N N d a head. Bits equal ref's. */
+#include <string.h>
+
 #include "kernel/ref/ref_ops.h"
 #include "kernel/x86/attention_core.h"
 #include "kernel/x86/simd_ops.h"
+
+#define MAX_TILES 4 /* that pass a group of queries at once */
 
 struct unit {                  /* one head of one view or window */
     size_t view, head, y0, x0; /* the origin of the key grid in the map */
@@ -25,16 +29,28 @@ struct relpos {
     const struct run *run;
     struct relpos_shape shape;
     const struct tensor *y, *qkv;
-    size_t d, kh, kw, n_panels;     /* the key grid; panels in a tile     */
-    size_t windows_h, windows_w;    /* of a view; 1 x 1 when global       */
-    size_t tiles_at_once;           /* tiles whose dot products are formed by one call */
-    const float *pad;               /* [3C]; or NULL                      */
-    const float *zero;              /* [d], keys of padding lanes         */
-    const float *table_h, *table_w; /* reversed and packed: [panel][d][16] */
-    size_t first_unit, blocks;      /* global: units in `keys` start here; blocks of queries in a unit */
-    float *keys, *values;           /* global: [unit][tile][panel][d][16], [unit][kh * kw][d] */
-    float *scratch;                 /* [thread][scratch_floats]           */
-    size_t scratch_floats, factors_floats, scores_stride;
+    size_t d, kh, kw, n_panels;  /* the key grid; panels in a tile                                  */
+    size_t windows_h, windows_w; /* of a view; 1 x 1 when global                                    */
+    size_t tiles_at_once;        /* <= MAX_TILES                                                    */
+    const float *pad;            /* [3C]; or NULL                                                   */
+    const float *zero;           /* [d], keys of padding lanes                                      */
+    const float *tables;         /* rel_h, then rel_w, reversed, in panels [panel][d][16]           */
+    size_t panels_h, panels_w;   /* of the tables                                                   */
+    size_t h_stride;             /* of a block's factors: kh rounded up                             */
+    size_t first_unit, blocks;   /* global: units in `keys` start here; blocks of queries in a unit */
+    float *keys, *values;        /* global: [unit][tile][panel][d][16], [unit][kh * kw][d]          */
+    float *scratch;              /* [thread][scratch_floats]                                        */
+    size_t scratch_floats, factors_stride, scores_stride;
+};
+
+/* A block of queries, and where the parts of a thread's scratch lie. */
+struct block {
+    size_t n_rows, n_padded;               /* rows padded to whole groups              */
+    size_t qy[BLOCK_ROWS], qx[BLOCK_ROWS]; /* in the key grid                          */
+    struct query_rows rows;
+    float *bias_h, *bias_w; /* [rows][h_stride], [rows][16 n_panels]    */
+    float *factors;         /* [GROUP_ROWS][factors_stride]             */
+    float *scores;          /* [GROUP_ROWS][scores_stride]              */
 };
 
 static size_t unit_keys(const struct relpos *a)
@@ -73,8 +89,18 @@ static const float *token(const struct relpos *a, const struct unit *u, size_t p
     return (const float *)tensor_row(a->qkv, map_row(a, u, y, x)) + offset;
 }
 
+/* Asks for what packing a tile and its queries will read: rows of a head lie far apart, where no hardware looks ahead. */
+static void prefetch_tile(const struct relpos *a, const struct unit *u, size_t ky)
+{
+    for (size_t kx = 0; ky < u->vh && kx < u->vw; kx++)
+        for (size_t part = 0; part < 3; part++)
+            for (size_t j = 0; j < a->d; j += 16)
+                __builtin_prefetch(token(a, u, part, ky, kx) + j);
+}
+
 static void pack_tile(const struct relpos *a, const struct unit *u, size_t ky, float *keys, float *values)
 {
+    prefetch_tile(a, u, ky + 1);
     keys += ky * a->n_panels * 16 * a->d;
     values += ky * a->kw * a->d;
     for (size_t panel = 0; panel < a->n_panels; panel++) {
@@ -83,15 +109,41 @@ static void pack_tile(const struct relpos *a, const struct unit *u, size_t ky, f
             size_t kx = panel * 16 + lane;
             rows[lane] = kx < a->kw ? token(a, u, 1, ky, kx) : a->zero;
         }
-        pack_keys(keys + panel * 16 * a->d, rows, a->d);
+        SIMD_NAME(attention_pack_panel)(keys + panel * 16 * a->d, rows, a->d);
     }
     for (size_t kx = 0; kx < a->kw; kx++)
-        memcpy(values + kx * a->d, token(a, u, 2, ky, kx), a->d * sizeof *values);
+        copy_row(values + kx * a->d, token(a, u, 2, ky, kx), a->d);
 }
 
-/* factors[r][offset + k] = q[r] · table[i + k] for the slices i = n - 1 - at[r], k < n, of the rows of a group. */
-static size_t form_factors(float *factors, size_t stride, const float *q, const float *table, size_t n,
-                           const size_t at[GROUP_ROWS], size_t d)
+static void block_init(struct block *b, const struct relpos *a, const struct unit *u, size_t index, float *scratch)
+{
+    size_t first = index * BLOCK_ROWS, n = u->vh * u->vw - first;
+    b->n_rows = n < BLOCK_ROWS ? n : BLOCK_ROWS;
+    b->n_padded = round_up(b->n_rows, GROUP_ROWS);
+    b->rows = query_rows_init(scratch, b->n_padded, a->d);
+    b->bias_w = scratch + query_rows_floats(BLOCK_ROWS, a->d);
+    b->bias_h = b->bias_w + BLOCK_ROWS * a->n_panels * 16;
+    b->factors = b->bias_h + BLOCK_ROWS * a->h_stride;
+    b->scores = b->factors + GROUP_ROWS * a->factors_stride;
+    size_t qy = first / u->vw, qx = first % u->vw;
+    for (size_t r = 0; r < b->n_padded; r++) {
+        b->qy[r] = qy;
+        b->qx[r] = qx;
+        if (r < b->n_rows)
+            copy_row(b->rows.q + r * a->d, token(a, u, 0, qy, qx), a->d);
+        else
+            clear_row(b->rows.q + r * a->d, a->d);
+        if (r + 1 < b->n_rows && ++qx == u->vw) {
+            qx = 0;
+            qy++;
+        }
+    }
+}
+
+/* The part of a table of n_panels panels, for keys n on an axis, that queries at at[0..GROUP_ROWS) need: their products
+ * go to factors, and the returned lane stands for factors' first. Query at x needs the lanes [n - 1 - x, 2 n - 1 - x). */
+static size_t form_axis(float *factors, size_t stride, const float *q, const float *table, size_t n, const size_t *at,
+                        size_t d)
 {
     size_t low = at[0], high = at[0];
     for (size_t r = 1; r < GROUP_ROWS; r++) {
@@ -99,95 +151,90 @@ static size_t form_factors(float *factors, size_t stride, const float *q, const 
         high = at[r] > high ? at[r] : high;
     }
     size_t first = (n - 1 - high) / 16, end = (2 * n - 2 - low) / 16 + 1;
-    dots(factors, stride, q, table + first * d * 16, d, GROUP_ROWS, end - first);
+    SIMD_NAME(attention_dots)(factors, stride, q, table + first * d * 16, d, GROUP_ROWS, end - first);
     return first * 16;
 }
 
-/* The relative-position factors of a block: bias_h [rows][kh], bias_w [rows][16 n_panels]. */
-static void form_biases(const struct relpos *a, const struct unit *u, const struct query_rows *rows, size_t first_query,
-                        size_t n_rows, float *bias_h, float *bias_w, float *factors)
+/* The relative-position factors of the queries of a group. */
+static void form_factors(const struct relpos *a, struct block *b, size_t g)
 {
-    size_t stride = a->factors_floats / GROUP_ROWS, w_stride = a->n_panels * 16;
-    for (size_t g = 0; g < n_rows; g += GROUP_ROWS) {
-        size_t qy[GROUP_ROWS], qx[GROUP_ROWS], n_queries = u->vh * u->vw;
-        for (size_t r = 0; r < GROUP_ROWS; r++) {
-            size_t query = first_query + g + r < n_queries ? first_query + g + r : n_queries - 1;
-            qy[r] = query / u->vw;
-            qx[r] = query % u->vw;
-        }
-        size_t from = form_factors(factors, stride, rows->q + g * a->d, a->table_h, a->kh, qy, a->d);
-        for (size_t r = 0; r < GROUP_ROWS; r++)
-            memcpy(bias_h + (g + r) * a->kh, factors + r * stride + (a->kh - 1 - qy[r] - from), a->kh * sizeof *bias_h);
-        from = form_factors(factors, stride, rows->q + g * a->d, a->table_w, a->kw, qx, a->d);
-        for (size_t r = 0; r < GROUP_ROWS; r++) {
-            float *out = bias_w + (g + r) * w_stride;
-            memcpy(out, factors + r * stride + (a->kw - 1 - qx[r] - from), a->kw * sizeof *out);
-            for (size_t kx = a->kw; kx < w_stride; kx++)
-                out[kx] = -INFINITY;
-        }
+    const float *q = b->rows.q + g * a->d, *table_w = a->tables + a->panels_h * a->d * 16;
+    size_t w_stride = a->n_panels * 16, from_h = 0, from_w = 0;
+    float *factors_w = b->factors + a->panels_h * 16;
+    if (a->panels_h + a->panels_w <= 4) { /* few enough to be formed at once, needed or not */
+        SIMD_NAME(attention_dots)
+        (b->factors, a->factors_stride, q, a->tables, a->d, GROUP_ROWS, a->panels_h + a->panels_w);
+    } else {
+        from_h = form_axis(b->factors, a->factors_stride, q, a->tables, a->kh, b->qy + g, a->d);
+        from_w = form_axis(factors_w, a->factors_stride, q, table_w, a->kw, b->qx + g, a->d);
+    }
+    for (size_t r = 0; r < GROUP_ROWS; r++) {
+        const float *h = b->factors + r * a->factors_stride + (a->kh - 1 - b->qy[g + r] - from_h);
+        const float *w = factors_w + r * a->factors_stride + (a->kw - 1 - b->qx[g + r] - from_w);
+        float *bias_h = b->bias_h + (g + r) * a->h_stride, *bias_w = b->bias_w + (g + r) * w_stride;
+        for (size_t i = 0; i < a->h_stride; i += SIMD_LANES)
+            v_store(bias_h + i, v_load(h + i));
+        for (size_t i = 0; i < w_stride; i += SIMD_LANES)
+            v_store(bias_w + i, v_select(v_first(v16_lanes(a->kw, i)), v_load(w + i), v_set(-INFINITY)));
     }
 }
 
-/* s = s * scale + bias_h + bias_w over the lanes of a tile, row by row, and the largest. */
-static inline void finish_scores(float *s, size_t s_stride, float *tile_max, size_t n_panels, float scale,
-                                 const float *bias_h, size_t h_stride, const float *bias_w)
+/* s = s * scale + bias_h + bias_w over the lanes of a tile, row by row; returns the largest of each. */
+SIMD_INLINE vf finish_scores(float *s, size_t s_stride, size_t n_panels, float scale, const float *bias_h,
+                             size_t h_stride, const float *bias_w)
 {
-    const size_t n = n_panels * 16;
-    for (int r = 0; r < GROUP_ROWS; r++) {
-        vf h = v_set(bias_h[(size_t)r * h_stride]);
-        v16 max = v16_set(-INFINITY);
-        for (size_t panel = 0; panel < n_panels; panel++)
-            for (int i = 0; i < V16_VECTORS; i++) {
-                size_t lane = panel * 16 + (size_t)i * SIMD_LANES;
-                float *at = s + (size_t)r * s_stride + lane;
-                vf x = v_load(at) * v_set(scale) + h + v_load(bias_w + (size_t)r * n + lane);
+    v16 max[GROUP_ROWS];
+#pragma GCC unroll 8
+    for (size_t r = 0; r < GROUP_ROWS; r++) {
+        vf h = v_set(bias_h[r * h_stride]);
+        max[r] = v16_set(-INFINITY);
+        for (size_t lane = 0; lane < n_panels * 16; lane += 16)
+            for (size_t i = 0; i < V16_VECTORS; i++) {
+                float *at = s + r * s_stride + lane + i * SIMD_LANES;
+                vf x = v_load(at) * v_set(scale) + h + v_load(bias_w + r * n_panels * 16 + lane + i * SIMD_LANES);
                 v_store(at, x);
-                max.v[i] = v_max(x, max.v[i]);
+                max[r].v[i] = v_max(x, max[r].v[i]);
             }
-        tile_max[r] = v16_fold_max(max);
     }
+    return group_max(max, GROUP_ROWS);
+}
+
+/* n_tiles tiles, the first of which is the tile-th, for the queries of a group. */
+static void attend_tiles(const struct relpos *a, struct block *b, size_t g, size_t tile, size_t n_tiles,
+                         const float *keys, const float *values)
+{
+    size_t d = a->d, tile_lanes = a->n_panels * 16, stride = a->scores_stride;
+    float alpha[MAX_TILES * SIMD_LANES], scale = 1.0f / sqrtf((float)d);
+    SIMD_NAME(attention_dots)
+    (b->scores, stride, b->rows.q + g * d, keys + tile * tile_lanes * d, d, GROUP_ROWS, n_tiles * a->n_panels);
+    for (size_t t = 0; t < n_tiles; t++) {
+        float *s = b->scores + t * tile_lanes;
+        vf max = finish_scores(s, stride, a->n_panels, scale, b->bias_h + g * a->h_stride + tile + t, a->h_stride,
+                               b->bias_w + g * tile_lanes);
+        softmax_tile(s, stride, a->n_panels, b->rows.max + g / GROUP_ROWS * SIMD_LANES, b->rows.sums + g * 16,
+                     alpha + t * SIMD_LANES, max, GROUP_ROWS);
+    }
+    SIMD_NAME(attention_values)
+    (b->rows.acc + g * d, d, alpha, b->scores, stride, tile_lanes, values + tile * a->kw * d, a->kw, n_tiles,
+     GROUP_ROWS);
 }
 
 /* One block of queries of a unit, from its packed keys and values to rows of y. */
-static void attend(const struct relpos *a, const struct unit *u, size_t block, const float *keys, const float *values,
+static void attend(const struct relpos *a, const struct unit *u, size_t index, const float *keys, const float *values,
                    float *scratch)
 {
-    size_t d = a->d, n_queries = u->vh * u->vw, first = block * BLOCK_ROWS;
-    size_t n_rows = n_queries - first < BLOCK_ROWS ? n_queries - first : BLOCK_ROWS;
-    size_t n_padded = round_up(n_rows, GROUP_ROWS), w_stride = a->n_panels * 16;
-    struct query_rows rows = query_rows_init(scratch, n_padded, d);
-    float *factors = scratch + query_rows_floats(BLOCK_ROWS, d), *scores = factors + a->factors_floats;
-    float *bias_h = scores + GROUP_ROWS * a->scores_stride, *bias_w = bias_h + BLOCK_ROWS * a->kh;
-    float alpha[16], tile_max[16], scale = 1.0f / sqrtf((float)d);
-
-    for (size_t r = 0; r < n_padded; r++) {
-        size_t query = first + r;
-        if (r < n_rows)
-            memcpy(rows.q + r * d, token(a, u, 0, query / u->vw, query % u->vw), d * sizeof(float));
-        else
-            memset(rows.q + r * d, 0, d * sizeof(float));
-    }
-    form_biases(a, u, &rows, first, n_padded, bias_h, bias_w, factors);
-
+    struct block b;
+    block_init(&b, a, u, index, scratch);
+    for (size_t g = 0; g < b.n_padded; g += GROUP_ROWS)
+        form_factors(a, &b, g);
     for (size_t tile = 0; tile < a->kh; tile += a->tiles_at_once) {
         size_t n_tiles = a->kh - tile < a->tiles_at_once ? a->kh - tile : a->tiles_at_once;
-        for (size_t g = 0; g < n_padded; g += GROUP_ROWS) {
-            dots(scores, a->scores_stride, rows.q + g * d, keys + tile * w_stride * d, d, GROUP_ROWS,
-                 n_tiles * a->n_panels);
-            for (size_t t = 0; t < n_tiles; t++) {
-                float *s = scores + t * w_stride;
-                finish_scores(s, a->scores_stride, tile_max, a->n_panels, scale, bias_h + g * a->kh + tile + t, a->kh,
-                              bias_w + g * w_stride);
-                softmax_tile(s, a->scores_stride, a->n_panels, rows.max + g, rows.sums + g * 16, alpha, tile_max,
-                             GROUP_ROWS);
-                add_values(rows.acc + g * d, d, alpha, s, a->scores_stride, values + (tile + t) * a->kw * d, a->kw,
-                           GROUP_ROWS);
-            }
-        }
+        for (size_t g = 0; g < b.n_padded; g += GROUP_ROWS)
+            attend_tiles(a, &b, g, tile, n_tiles, keys, values);
     }
-    for (size_t r = 0; r < n_rows; r++) {
-        size_t row = map_row(a, u, (first + r) / u->vw, (first + r) % u->vw);
-        store_row(a->run, (float *)tensor_row(a->y, row) + u->head * d, &rows, r, d);
+    for (size_t r = 0; r < b.n_rows; r++) {
+        float *out = (float *)tensor_row(a->y, map_row(a, u, b.qy[r], b.qx[r])) + u->head * a->d;
+        store_row(a->run, out, b.rows.acc + r * a->d, b.rows.sums + r * 16, a->d);
     }
 }
 
@@ -221,14 +268,23 @@ static void global_task(void *ctx, size_t task, int thread)
            a->scratch + (size_t)thread * a->scratch_floats);
 }
 
-/* The table's rows in reverse, as panels; lanes behind the end are zero. */
-static const float *pack_table(struct run *run, const struct tensor *table, size_t n_rows, size_t d)
+/* The rows of a table in reverse, as panels; lanes behind the end are zero. */
+static void pack_table(float *packed, const struct tensor *table, size_t n_panels, size_t d)
 {
-    size_t n = round_up(n_rows, 16);
-    float *packed = run_scratch(run, n * d, sizeof *packed);
-    for (size_t i = 0; packed && i < n; i++)
+    size_t n_rows = table->shape[0];
+    for (size_t i = 0; i < n_panels * 16; i++)
         for (size_t j = 0; j < d; j++)
             packed[(i / 16 * d + j) * 16 + i % 16] = i < n_rows ? value_f32(table, (n_rows - 1 - i) * d + j) : 0.0f;
+}
+
+static const float *pack_tables(struct run *run, const struct relpos *a, const struct tensor *rel_h,
+                                const struct tensor *rel_w)
+{
+    float *packed = run_scratch(run, (a->panels_h + a->panels_w) * 16 * a->d, sizeof *packed);
+    if (packed) {
+        pack_table(packed, rel_h, a->panels_h, a->d);
+        pack_table(packed + a->panels_h * 16 * a->d, rel_w, a->panels_w, a->d);
+    }
     return packed;
 }
 
@@ -278,16 +334,19 @@ void SIMD_NAME(attention_relpos)(struct run *run, struct tensor *y, const struct
     a.n_panels = round_up(a.kw, 16) / 16;
     a.windows_h = (shape.gh + a.kh - 1) / a.kh;
     a.windows_w = (shape.gw + a.kw - 1) / a.kw;
-    a.tiles_at_once = a.n_panels < 4 ? 4 / a.n_panels : 1;
+    a.tiles_at_once = a.n_panels < MAX_TILES ? MAX_TILES / a.n_panels : 1;
     a.scores_stride = a.tiles_at_once * a.n_panels * 16;
-    a.factors_floats = GROUP_ROWS * round_up(2 * (a.kh > a.kw ? a.kh : a.kw) - 1, 16);
-    a.scratch_floats = query_rows_floats(BLOCK_ROWS, d) + a.factors_floats + GROUP_ROWS * a.scores_stride +
-                       BLOCK_ROWS * (a.kh + a.n_panels * 16) + (shape.window ? unit_keys(&a) + unit_values(&a) : 0);
+    a.panels_h = round_up(2 * a.kh - 1, 16) / 16;
+    a.panels_w = round_up(2 * a.kw - 1, 16) / 16;
+    a.factors_stride = (a.panels_h + a.panels_w + 1) * 16; /* slices are copied in whole vectors: one panel to spare */
+    a.h_stride = round_up(a.kh, 16);
+    a.scratch_floats = query_rows_floats(BLOCK_ROWS, d) + BLOCK_ROWS * (a.h_stride + a.n_panels * 16) +
+                       GROUP_ROWS * (a.factors_stride + a.scores_stride) +
+                       (shape.window ? unit_keys(&a) + unit_values(&a) : 0);
     a.scratch_floats = round_up(a.scratch_floats, 16);
     a.pad = pack_vector(run, pad, 3 * shape.n_heads * d);
     a.zero = pack_vector(run, NULL, d);
-    a.table_h = pack_table(run, rel_h, 2 * a.kh - 1, d);
-    a.table_w = pack_table(run, rel_w, 2 * a.kw - 1, d);
+    a.tables = pack_tables(run, &a, rel_h, rel_w);
     a.scratch = run_scratch(run, (size_t)pool_threads(run->pool) * a.scratch_floats, sizeof(float));
 
     size_t n_units = shape.n_views * a.windows_h * a.windows_w * shape.n_heads;
