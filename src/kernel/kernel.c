@@ -143,7 +143,7 @@ static bool is_float_weight(const struct tensor *t)
 
 static bool is_weight(const struct tensor *t, size_t rows, size_t cols)
 {
-    if (t->n_dims != 2 || t->shape[0] != rows || t->shape[1] != cols || t->stride[1] != 1)
+    if (t->n_dims != 2 || t->shape[0] != rows || t->shape[1] != cols || t->stride[1] != 1 || rows == 0 || cols == 0)
         return false;
     if (t->dtype == DTYPE_Q8_0)
         return cols % Q8_0_BLOCK == 0 && t->stride[0] % Q8_0_BLOCK == 0;

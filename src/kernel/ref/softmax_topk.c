@@ -17,29 +17,35 @@ static void softmax(float *p, const float *x, size_t n)
         p[i] /= sum;
 }
 
+bool pick_largest(struct run *run, float *p, const float *logits, size_t n, size_t row, size_t top_k, int32_t *ids,
+                  float *weights)
+{
+    for (size_t i = 0; i < n; i++)
+        if (isnan(p[i])) {
+            run_fail(run, FATHOM_ENUMERIC, "softmax_topk: row %zu has no probabilities, logit %zu is %g", row, i,
+                     (double)logits[i]);
+            return false;
+        }
+    for (size_t k = 0; k < top_k; k++) {
+        size_t best = 0;
+        for (size_t i = 1; i < n; i++)
+            best = p[i] > p[best] ? i : best;
+        ids[k] = (int32_t)best;
+        weights[k] = p[best];
+        p[best] = -1.0f;
+    }
+    return true;
+}
+
 void softmax_topk_ref(struct run *run, const struct tensor *logits, size_t top_k, int32_t *ids, float *weights)
 {
     size_t n = logits->shape[1];
     struct arena_mark mark = arena_save(run->arena);
     float *p = run_scratch(run, n, sizeof(float));
-    for (size_t row = 0; row < logits->shape[0] && p; row++) {
+    for (size_t row = 0; row < logits->shape[0] && run_ok(run); row++) {
         const float *x = tensor_row(logits, row);
         softmax(p, x, n);
-        for (size_t i = 0; i < n; i++)
-            if (isnan(p[i])) {
-                run_fail(run, FATHOM_ENUMERIC, "softmax_topk: logit %zu of row %zu is %g and has no probability", i,
-                         row, (double)x[i]);
-                arena_restore(run->arena, mark);
-                return;
-            }
-        for (size_t k = 0; k < top_k; k++) {
-            size_t best = 0;
-            for (size_t i = 1; i < n; i++)
-                best = p[i] > p[best] ? i : best;
-            ids[row * top_k + k] = (int32_t)best;
-            weights[row * top_k + k] = p[best];
-            p[best] = -1.0f;
-        }
+        pick_largest(run, p, x, n, row, top_k, ids + row * top_k, weights + row * top_k);
     }
     arena_restore(run->arena, mark);
 }

@@ -1,0 +1,389 @@
+/* C [m, n] = A [m, k] B [n, k]^T, float32 sums. Every output is one chain of fused multiply-adds over ascending k: a
+ * block of k starts from what the block before it left in C.
+ *
+ * A task owns some rows and a group of panels of NR outputs. For each block of KC values of k:
+ *
+ *     the group's weights are turned and widened to B [panel][KC][NR]     thread's scratch, in L2: 576 KiB (AVX2: 288)
+ *     for each MR rows: the rows are copied to A [MR][KC]                 thread's scratch, in L1: 19 KiB
+ *         for each panel: MR x NR sums in registers over the block        B streams from L2, A is read by broadcasts
+ *
+ * so nothing is kept packed and A may be made on the fly. One pair of B vectors serves MR rows: 14 loads for 24
+ * multiply-adds with AVX-512 (12 x 32), 8 for 12 with AVX2 (6 x 16). Limit: multiply-adds; bench/bench_gemm.c measures
+ * the share. */
+#include "kernel/x86/gemm.h"
+
+#include <string.h>
+
+#include "kernel/x86/columns.h"
+
+#define MR (SIMD_LANES == 16 ? 12 : 6)
+#define NR (2 * SIMD_LANES)
+#define KC 384 /* a multiple of Q8_0_BLOCK */
+#define GROUP_PANELS 12
+#define A_STRIDE (KC + 16) /* rows start in different sets of the first cache */
+#define PREFETCH_K 16
+#define SCRATCH_ROWS 192      /* of a task whose partial sums wait in the thread's scratch */
+#define TASKS_PER_THREAD 4    /* wanted, so that threads end at about the same time */
+#define SMALL_PRODUCTS 500000 /* multiply-adds that are not worth waking another thread for */
+
+struct task {
+    const struct gemm_job *job;
+    size_t row, n_rows, panel, n_panels;
+};
+
+struct plan {
+    const struct gemm_job *jobs;
+    size_t n_jobs;
+    const struct task *tasks;
+    float *scratch; /* a piece for each thread: B, A, sums */
+    size_t scratch_floats;
+};
+
+#define B_FLOATS ((size_t)GROUP_PANELS * KC * NR)
+#define A_FLOATS ((size_t)MR * A_STRIDE)
+#define C_FLOATS ((size_t)SCRATCH_ROWS * GROUP_PANELS * NR)
+
+static size_t ceil_div(size_t a, size_t b)
+{
+    return (a + b - 1) / b;
+}
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+static size_t larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+/* ---- B ------------------------------------------------------------------------------------------------------- */
+
+/* Columns [k, k + n_k) of up to SIMD_LANES rows at p: to[i * NR + lane]. */
+SIMD_INLINE void pack_dtype(enum dtype dtype, float *to, const char *p, size_t stride, size_t n_rows, size_t k,
+                            size_t n_k)
+{
+    const size_t per_call = columns_per_call(dtype);
+    size_t i = 0;
+    vf column[COLUMNS_MAX], scale = v_zero();
+    if (n_rows == SIMD_LANES)
+        for (; i + per_call <= n_k; i += per_call) {
+            columns(dtype, column, p, stride, k + i, &scale);
+            UNROLL for (size_t j = 0; j < per_call; j++) v_store(to + (i + j) * NR, column[j]);
+        }
+    for (; i < n_k; i += per_call) {
+        size_t n = smaller(per_call, n_k - i);
+        columns_edge(dtype, column, p, stride, k + i, n_rows, n, &scale);
+        for (size_t j = 0; j < n; j++)
+            v_store(to + (i + j) * NR, column[j]);
+    }
+}
+
+static void pack_rows(float *to, const struct tensor *w, size_t row, size_t k, size_t n_k)
+{
+    size_t n_rows = row < w->shape[0] ? smaller(SIMD_LANES, w->shape[0] - row) : 0;
+    const char *p = tensor_row(w, row < w->shape[0] ? row : 0);
+    size_t stride = dtype_bytes(w->dtype, w->stride[0]);
+    switch (w->dtype) {
+    case DTYPE_F32: pack_dtype(DTYPE_F32, to, p, stride, n_rows, k, n_k); break;
+    case DTYPE_BF16: pack_dtype(DTYPE_BF16, to, p, stride, n_rows, k, n_k); break;
+    case DTYPE_F16: pack_dtype(DTYPE_F16, to, p, stride, n_rows, k, n_k); break;
+    default: pack_dtype(DTYPE_Q8_0, to, p, stride, n_rows, k, n_k);
+    }
+}
+
+/* Outputs of one panel: NR of w, or SIMD_LANES of w beside the same of w2. */
+static size_t panel_outputs(const struct gemm_job *job)
+{
+    return job->w2 ? SIMD_LANES : NR;
+}
+
+static void pack_panel(float *to, const struct gemm_job *job, size_t panel, size_t k, size_t n_k)
+{
+    size_t row = panel * panel_outputs(job);
+    pack_rows(to, job->w, row, k, n_k);
+    pack_rows(to + SIMD_LANES, job->w2 ? job->w2 : job->w, job->w2 ? row : row + SIMD_LANES, k, n_k);
+}
+
+/* ---- the kernel ------------------------------------------------------------------------------------------------ */
+
+/* c0, c1 [mr, SIMD_LANES] (+)= a [mr, n_k] b [n_k, NR]: the left and the right half of b. */
+struct tile {
+    float *c0, *c1;
+    float *next;           /* where the next tile's c0 is: it is asked for early */
+    size_t stride, n0, n1; /* n0, n1: columns that exist */
+};
+
+SIMD_INLINE void micro(const int mr, const float *a, const float *b, size_t n_k, struct tile c, bool first)
+{
+    vf acc[MR][2];
+    size_t right = (size_t)(c.c1 - c.c0);
+    UNROLL for (int i = 0; i < mr; i++)
+    {
+        acc[i][0] = first ? v_zero() : v_load_n(c.c0 + (size_t)i * c.stride, c.n0);
+        acc[i][1] = first ? v_zero() : v_load_n(c.c1 + (size_t)i * c.stride, c.n1);
+    }
+    UNROLL for (int i = 0; i < mr; i++)
+    {
+        _mm_prefetch((const char *)(c.next + (size_t)i * c.stride), _MM_HINT_T0);
+        _mm_prefetch((const char *)(c.next + (size_t)i * c.stride + right), _MM_HINT_T0);
+    }
+    for (size_t k = 0; k < n_k; k++) {
+        vf b0 = v_load(b), b1 = v_load(b + SIMD_LANES);
+        _mm_prefetch((const char *)(b + PREFETCH_K * NR), _MM_HINT_T0);
+        _mm_prefetch((const char *)(b + PREFETCH_K * NR + SIMD_LANES), _MM_HINT_T0);
+        UNROLL for (int i = 0; i < mr; i++)
+        {
+            vf x = v_set(a[i * A_STRIDE]);
+            acc[i][0] = v_fma(x, b0, acc[i][0]);
+            acc[i][1] = v_fma(x, b1, acc[i][1]);
+        }
+        a++;
+        b += NR;
+    }
+    if (c.n0 == SIMD_LANES && c.n1 == SIMD_LANES) { /* masked stores are slow on some processors with AVX2 */
+        UNROLL for (int i = 0; i < mr; i++)
+        {
+            v_store(c.c0 + (size_t)i * c.stride, acc[i][0]);
+            v_store(c.c1 + (size_t)i * c.stride, acc[i][1]);
+        }
+        return;
+    }
+    UNROLL for (int i = 0; i < mr; i++)
+    {
+        v_store_n(c.c0 + (size_t)i * c.stride, acc[i][0], c.n0);
+        v_store_n(c.c1 + (size_t)i * c.stride, acc[i][1], c.n1);
+    }
+}
+
+static void micro_rows(size_t mr, const float *a, const float *b, size_t n_k, struct tile c, bool first)
+{
+    switch (mr) {
+    case 1: micro(1, a, b, n_k, c, first); break;
+    case 2: micro(2, a, b, n_k, c, first); break;
+    case 3: micro(3, a, b, n_k, c, first); break;
+    case 4: micro(4, a, b, n_k, c, first); break;
+    case 5: micro(5, a, b, n_k, c, first); break;
+#if MR == 6
+    default: micro(6, a, b, n_k, c, first);
+#else
+    case 6: micro(6, a, b, n_k, c, first); break;
+    case 7: micro(7, a, b, n_k, c, first); break;
+    case 8: micro(8, a, b, n_k, c, first); break;
+    case 9: micro(9, a, b, n_k, c, first); break;
+    case 10: micro(10, a, b, n_k, c, first); break;
+    case 11: micro(11, a, b, n_k, c, first); break;
+    default: micro(12, a, b, n_k, c, first);
+#endif
+    }
+}
+
+/* ---- A ------------------------------------------------------------------------------------------------------- */
+
+static const float *x_row(const struct gemm_job *job, size_t row)
+{
+    return job->x + (job->rows ? (size_t)job->rows[row] : row) * job->x_stride;
+}
+
+static void copy_row(const struct gemm_job *job, float *to, size_t row, size_t k, size_t n_k)
+{
+    if (job->x)
+        memcpy(to, x_row(job, row) + k, n_k * sizeof *to);
+    else
+        job->read(job, to, row, k, n_k);
+}
+
+/* The rows of the next block come from far away: they are asked for while this one is worked on. */
+static void prefetch_row(const struct gemm_job *job, size_t row, size_t k, size_t n_k)
+{
+    if (!job->x)
+        return;
+    const char *p = (const char *)(x_row(job, row) + k);
+    for (size_t i = 0; i < n_k * sizeof(float); i += 64)
+        _mm_prefetch(p + i, _MM_HINT_T1);
+}
+
+/* ---- a task ---------------------------------------------------------------------------------------------------- */
+
+static void run_task(const struct plan *plan, const struct task *t, int thread)
+{
+    const struct gemm_job *job = t->job;
+    const size_t outputs = panel_outputs(job), col = t->panel * outputs;
+    const size_t n_cols = smaller(t->n_panels * outputs, job->n - col), n_blocks = ceil_div(t->n_rows, MR);
+    float *b = plan->scratch + (size_t)thread * plan->scratch_floats, *a = b + B_FLOATS, *c = a + A_FLOATS;
+    size_t c_stride = GROUP_PANELS * NR, right = SIMD_LANES;
+    if (job->c) {
+        c = job->c + t->row * job->c_stride + col;
+        c_stride = job->c_stride;
+    }
+    if (job->w2) /* sums for the second matrix lie right of all those for the first */
+        right = GROUP_PANELS * SIMD_LANES;
+
+    for (size_t k = 0; k < job->k; k += KC) {
+        size_t n_k = smaller(KC, job->k - k);
+        for (size_t p = 0; p < t->n_panels; p++)
+            pack_panel(b + p * KC * NR, job, t->panel + p, k, n_k);
+        for (size_t block = 0; block < n_blocks; block++) {
+            /* Even blocks: 13 rows are 7 + 6, as few multiply-adds in flight would wait for each other. */
+            size_t row = block * t->n_rows / n_blocks, mr = (block + 1) * t->n_rows / n_blocks - row;
+            for (size_t i = 0; i < mr; i++)
+                copy_row(job, a + i * A_STRIDE, t->row + row + i, k, n_k);
+            size_t next = row + mr, next_end = smaller(next + MR, t->n_rows);
+            for (size_t p = 0; p < t->n_panels; p++) {
+                for (size_t end = next + ceil_div(next_end - next, t->n_panels - p); next < end; next++)
+                    prefetch_row(job, t->row + next, k, n_k);
+                size_t at = p * outputs, left = smaller(SIMD_LANES, n_cols - at);
+                struct tile tile = {.c0 = c + row * c_stride + at, .stride = c_stride, .n0 = left};
+                tile.c1 = tile.c0 + right;
+                tile.n1 = job->w2 ? left : smaller(SIMD_LANES, n_cols - at - left);
+                tile.next = p + 1 < t->n_panels ? tile.c0 + outputs : c + (row + mr) * c_stride;
+                micro_rows(mr, a, b + p * KC * NR, n_k, tile, k == 0);
+            }
+            if (k + n_k == job->k && job->finish)
+                for (size_t i = row; i < row + mr; i++)
+                    job->finish(job, t->row + i, col, n_cols, c + i * c_stride, c + i * c_stride + right);
+        }
+    }
+}
+
+/* ---- a plan ---------------------------------------------------------------------------------------------------- */
+
+static size_t n_panels_of(const struct gemm_job *job)
+{
+    return ceil_div(job->n, panel_outputs(job));
+}
+
+struct cut {
+    size_t n_groups, n_ranges;
+};
+
+/* How a job is cut into about n_wanted tasks: first by rows, then by outputs. Rows of one task share its packed
+ * weights, so a cut by rows repeats the packing, and a cut by outputs the copying of A. */
+static struct cut cut_job(const struct gemm_job *job, size_t n_wanted)
+{
+    size_t panels = n_panels_of(job);
+    if (job->m == 0)
+        return (struct cut){0};
+    struct cut c = {.n_groups = ceil_div(panels, GROUP_PANELS), .n_ranges = 1};
+    if (!job->c)
+        c.n_ranges = ceil_div(job->m, SCRATCH_ROWS);
+    while (c.n_groups * c.n_ranges < n_wanted) {
+        if (job->m / c.n_ranges >= 256)
+            c.n_ranges *= 2;
+        else if (panels / c.n_groups >= 4)
+            c.n_groups *= 2;
+        else if (job->m / c.n_ranges >= 8 * MR)
+            c.n_ranges *= 2;
+        else if (panels / c.n_groups >= 2)
+            c.n_groups *= 2;
+        else
+            break;
+    }
+    return c;
+}
+
+static double products(const struct gemm_job *job)
+{
+    return (double)job->m * (double)job->n * (double)job->k * (job->w2 ? 2 : 1);
+}
+
+/* Tasks that a job should give: its share of what keeps all threads busy. */
+static size_t n_wanted(const struct gemm_job *job, double total, int n_threads)
+{
+    if (n_threads == 1 || total <= SMALL_PRODUCTS)
+        return 1;
+    return 1 + (size_t)(products(job) / total * TASKS_PER_THREAD * n_threads);
+}
+
+static double all_products(const struct gemm_job *jobs, size_t n_jobs)
+{
+    double total = 0;
+    for (size_t i = 0; i < n_jobs; i++)
+        total += products(&jobs[i]);
+    return total;
+}
+
+static bool take_scratch(struct run *run, struct plan *plan, int n_threads)
+{
+    bool sums = false;
+    for (size_t i = 0; i < plan->n_jobs; i++)
+        sums |= !plan->jobs[i].c;
+    plan->scratch_floats = B_FLOATS + A_FLOATS + (sums ? C_FLOATS : 0);
+    plan->scratch = run_scratch(run, (size_t)n_threads * plan->scratch_floats, sizeof(float));
+    return plan->scratch;
+}
+
+static void any_task(void *ctx, size_t task, int thread)
+{
+    const struct plan *plan = ctx;
+    run_task(plan, &plan->tasks[task], thread);
+}
+
+void SIMD_NAME(gemm)(struct run *run, const struct gemm_job *jobs, size_t n_jobs)
+{
+    int n_threads = pool_threads(run->pool);
+    double total = all_products(jobs, n_jobs);
+    struct arena_mark mark = arena_save(run->arena);
+    size_t n_tasks = 0, at = 0;
+    for (size_t i = 0; i < n_jobs; i++) {
+        struct cut cut = cut_job(&jobs[i], n_wanted(&jobs[i], total, n_threads));
+        n_tasks += cut.n_groups * cut.n_ranges;
+    }
+    struct plan plan = {.jobs = jobs, .n_jobs = n_jobs};
+    struct task *tasks = run_scratch(run, n_tasks, sizeof *tasks);
+    if (tasks && take_scratch(run, &plan, total <= SMALL_PRODUCTS ? 1 : n_threads)) {
+        for (size_t i = 0; i < n_jobs; i++) {
+            const struct gemm_job *job = &jobs[i];
+            struct cut cut = cut_job(job, n_wanted(job, total, n_threads));
+            size_t panels = n_panels_of(job);
+            for (size_t g = 0; g < cut.n_groups; g++)
+                for (size_t r = 0; r < cut.n_ranges; r++) {
+                    struct task *t = &tasks[at++];
+                    *t =
+                        (struct task){.job = job, .row = r * job->m / cut.n_ranges, .panel = g * panels / cut.n_groups};
+                    t->n_rows = (r + 1) * job->m / cut.n_ranges - t->row;
+                    t->n_panels = (g + 1) * panels / cut.n_groups - t->panel;
+                }
+        }
+        plan.tasks = tasks;
+        if (total <= SMALL_PRODUCTS)
+            for (size_t i = 0; i < n_tasks; i++)
+                run_task(&plan, &tasks[i], 0);
+        else
+            pool_run(run->pool, n_tasks, any_task, &plan);
+    }
+    arena_restore(run->arena, mark);
+}
+
+/* A group of panels, through all jobs. */
+static void column_task(void *ctx, size_t task, int thread)
+{
+    const struct plan *plan = ctx;
+    struct task t = plan->tasks[task];
+    for (size_t i = 0; i < plan->n_jobs; i++) {
+        t.job = &plan->jobs[i];
+        for (t.row = 0; t.row < t.job->m; t.row += t.n_rows) {
+            t.n_rows = smaller(SCRATCH_ROWS, t.job->m - t.row);
+            run_task(plan, &t, thread);
+        }
+    }
+}
+
+void SIMD_NAME(gemm_in_order)(struct run *run, const struct gemm_job *jobs, size_t n_jobs)
+{
+    int n_threads = pool_threads(run->pool);
+    size_t panels = n_panels_of(&jobs[0]), n_tasks = ceil_div(panels, GROUP_PANELS);
+    if (n_threads > 1)
+        n_tasks = larger(n_tasks, smaller(panels, (size_t)n_threads * TASKS_PER_THREAD));
+    struct arena_mark mark = arena_save(run->arena);
+    struct plan plan = {.jobs = jobs, .n_jobs = n_jobs};
+    struct task *tasks = run_scratch(run, n_tasks, sizeof *tasks);
+    if (tasks && take_scratch(run, &plan, n_threads)) {
+        for (size_t i = 0; i < n_tasks; i++) {
+            tasks[i] = (struct task){.panel = i * panels / n_tasks};
+            tasks[i].n_panels = (i + 1) * panels / n_tasks - tasks[i].panel;
+        }
+        plan.tasks = tasks;
+        pool_run(run->pool, n_tasks, column_task, &plan);
+    }
+    arena_restore(run->arena, mark);
+}

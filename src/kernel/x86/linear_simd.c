@@ -1,0 +1,134 @@
+/* linear and swiglu. Few rows: the matrices are streamed once, a task taking a run of neighbouring rows (matvec.h);
+ * many: blocked products (gemm.h). Both give the bits of ref/linear.c and ref/swiglu.c. */
+#include "kernel/x86/finish.h"
+#include "kernel/x86/gemm.h"
+#include "kernel/x86/matvec.h"
+#include "kernel/x86/simd_ops.h"
+
+#include <string.h>
+
+#define TASKS_PER_THREAD 4
+#define SMALL_WEIGHTS 65536 /* elements that are not worth waking another thread for */
+
+/* ---- few rows of x --------------------------------------------------------------------------------------------- */
+
+struct stream {
+    struct tensor *y;
+    const struct tensor *x, *w, *w2; /* w2: up of swiglu, or NULL */
+    struct finish finish;
+    size_t n_blocks, n_tasks; /* blocks of MATVEC_ROWS outputs */
+};
+
+/* The rows after those at `first` if this task reads them too. */
+static const void *next_rows(const struct tensor *w, size_t first, bool more)
+{
+    return more ? tensor_row(w, first + MATVEC_ROWS) : NULL;
+}
+
+static void stream_task(void *ctx, size_t task, int thread)
+{
+    (void)thread;
+    const struct stream *s = ctx;
+    size_t block = task * s->n_blocks / s->n_tasks, end = (task + 1) * s->n_blocks / s->n_tasks;
+    size_t n_out = s->y->shape[1], m = s->x->shape[0];
+    float sum[MATVEC_MAX_M * MATVEC_ROWS], sum2[MATVEC_MAX_M * MATVEC_ROWS];
+    for (; block < end; block++) {
+        size_t first = block * MATVEC_ROWS, n = n_out - first < MATVEC_ROWS ? n_out - first : MATVEC_ROWS;
+        const float *x = s->x->data;
+        size_t x_stride = s->x->stride[0];
+        SIMD_NAME(matvec)(s->w, first, n, x, x_stride, m, sum, next_rows(s->w, first, block + 1 < end));
+        if (s->w2)
+            SIMD_NAME(matvec)(s->w2, first, n, x, x_stride, m, sum2, next_rows(s->w2, first, block + 1 < end));
+        for (size_t i = 0; i < m; i++) {
+            float *y = (float *)tensor_row(s->y, i) + first;
+            if (s->w2) {
+                finish_swiglu(s->finish.round, n, y, sum + i * MATVEC_ROWS, sum2 + i * MATVEC_ROWS);
+            } else {
+                finish_linear(&s->finish, first, n, sum + i * MATVEC_ROWS);
+                memcpy(y, sum + i * MATVEC_ROWS, n * sizeof *y);
+            }
+        }
+    }
+}
+
+static void stream(struct run *run, struct stream *s)
+{
+    size_t n_wanted = (size_t)pool_threads(run->pool) * TASKS_PER_THREAD;
+    s->n_blocks = (s->y->shape[1] + MATVEC_ROWS - 1) / MATVEC_ROWS;
+    s->n_tasks = s->n_blocks < n_wanted ? s->n_blocks : n_wanted;
+    if (s->w->shape[0] * s->w->shape[1] > SMALL_WEIGHTS) {
+        pool_run(run->pool, s->n_tasks, stream_task, s);
+    } else {
+        s->n_tasks = 1;
+        stream_task(s, 0, 0);
+    }
+}
+
+/* ---- many ------------------------------------------------------------------------------------------------------ */
+
+static void finish_linear_row(const struct gemm_job *job, size_t row, size_t col, size_t n_cols, float *c,
+                              const float *c2)
+{
+    (void)row, (void)c2;
+    finish_linear(job->ctx, col, n_cols, c);
+}
+
+struct swiglu_job {
+    struct tensor *y;
+    bool round;
+};
+
+static void finish_swiglu_row(const struct gemm_job *job, size_t row, size_t col, size_t n_cols, float *c,
+                              const float *c2)
+{
+    const struct swiglu_job *s = job->ctx;
+    finish_swiglu(s->round, n_cols, (float *)tensor_row(s->y, row) + col, c, c2);
+}
+
+/* ---- the operations --------------------------------------------------------------------------------------------- */
+
+void SIMD_NAME(linear)(struct run *run, struct tensor *y, const struct tensor *x, const struct tensor *w,
+                       const struct tensor *bias, enum epilogue epilogue)
+{
+    struct finish finish = {.bias = bias, .epilogue = epilogue, .round = run->act == FATHOM_BF16};
+    if (x->shape[0] <= MATVEC_MAX_M) {
+        struct stream s = {.y = y, .x = x, .w = w, .finish = finish};
+        if (x->shape[0] > 0)
+            stream(run, &s);
+        return;
+    }
+    struct gemm_job job = {.m = x->shape[0],
+                           .n = y->shape[1],
+                           .k = x->shape[1],
+                           .w = w,
+                           .x = x->data,
+                           .x_stride = x->stride[0],
+                           .finish = finish_linear_row,
+                           .ctx = &finish,
+                           .c = y->data,
+                           .c_stride = y->stride[0]};
+    SIMD_NAME(gemm)(run, &job, 1);
+}
+
+void SIMD_NAME(swiglu)(struct run *run, struct tensor *y, const struct tensor *x, const struct tensor *gate,
+                       const struct tensor *up)
+{
+    bool round = run->act == FATHOM_BF16;
+    if (x->shape[0] <= MATVEC_MAX_M) {
+        struct stream s = {.y = y, .x = x, .w = gate, .w2 = up, .finish = {.round = round}};
+        if (x->shape[0] > 0)
+            stream(run, &s);
+        return;
+    }
+    struct swiglu_job s = {.y = y, .round = round};
+    struct gemm_job job = {.m = x->shape[0],
+                           .n = y->shape[1],
+                           .k = x->shape[1],
+                           .w = gate,
+                           .w2 = up,
+                           .x = x->data,
+                           .x_stride = x->stride[0],
+                           .finish = finish_swiglu_row,
+                           .ctx = &s};
+    SIMD_NAME(gemm)(run, &job, 1);
+}

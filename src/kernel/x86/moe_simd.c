@@ -1,0 +1,296 @@
+/* Mixture of experts; see ref/moe.c for the definition.
+ *
+ * One token: each chosen expert's rows are streamed once, in three forks: router; gate and up of all chosen experts and
+ * of the shared one; down, where a task owns some outputs and takes the experts in ascending order.
+ * Several: tokens are grouped by expert and the experts' products are the jobs of two forks (gemm.h); the second keeps
+ * the experts' order for every output, so the sum is the same chain. Limit: memory for few tokens, then multiply-adds. */
+#include <string.h>
+
+#include "kernel/x86/finish.h"
+#include "kernel/x86/gemm.h"
+#include "kernel/x86/matvec.h"
+#include "kernel/x86/simd_ops.h"
+
+#define TASKS_PER_THREAD 4
+#define MAX_TOKENS 1024 /* in one pass: scratch is [tokens * top_k, hidden] */
+
+/* The experts of each token in ascending order of id, with their final weights. */
+struct choice {
+    int32_t *ids; /* [n, top_k] */
+    float *weights;
+};
+
+static void sort_by_id(int32_t *ids, float *weights, size_t n)
+{
+    for (size_t i = 1; i < n; i++) {
+        int32_t id = ids[i];
+        float weight = weights[i];
+        size_t j = i;
+        for (; j > 0 && ids[j - 1] > id; j--)
+            ids[j] = ids[j - 1], weights[j] = weights[j - 1];
+        ids[j] = id, weights[j] = weight;
+    }
+}
+
+static bool choose(struct run *run, const struct tensor *x, const struct moe_weights *w, struct choice *c)
+{
+    size_t n = x->shape[0], k = w->top_k;
+    enum fathom_dtype act = run->act;
+    struct tensor logits = run_alloc(run, n, w->n_experts);
+    c->ids = run_scratch(run, n * k, sizeof *c->ids);
+    c->weights = run_scratch(run, n * k, sizeof *c->weights);
+    if (!run_ok(run))
+        return false;
+    run->act = FATHOM_F32;
+    SIMD_NAME(linear)(run, &logits, x, &w->router, NULL, EPILOGUE_NONE);
+    run->act = act;
+    SIMD_NAME(softmax_topk)(run, &logits, k, c->ids, c->weights);
+    if (!run_ok(run))
+        return false;
+    for (size_t row = 0; row < n; row++) {
+        float *weights = c->weights + row * k, sum = 0.0f;
+        for (size_t i = 0; i < k; i++)
+            sum += weights[i];
+        for (size_t i = 0; i < k; i++)
+            weights[i] = (w->norm_topk ? weights[i] / sum : weights[i]) * w->routed_scale;
+        sort_by_id(c->ids + row * k, weights, k);
+    }
+    return true;
+}
+
+/* ---- one token --------------------------------------------------------------------------------------------------- */
+
+struct streamed { /* a chosen expert, or the shared one */
+    const struct mlp_weights *w;
+    float *hidden;
+    float weight;
+    size_t first_block; /* of its hidden rows among those of all experts */
+};
+
+struct decode {
+    const float *x;
+    float *y;
+    size_t dim;
+    bool round;
+    struct streamed *experts; /* n_routed chosen ones, then perhaps the shared one */
+    size_t n_experts, n_routed;
+    size_t n_blocks, n_tasks;
+};
+
+static size_t n_blocks_of(size_t rows)
+{
+    return (rows + MATVEC_ROWS - 1) / MATVEC_ROWS;
+}
+
+/* Some blocks of the hidden rows of all experts laid end to end. */
+static void hidden_task(void *ctx, size_t task, int thread)
+{
+    (void)thread;
+    const struct decode *d = ctx;
+    size_t block = task * d->n_blocks / d->n_tasks, end = (task + 1) * d->n_blocks / d->n_tasks, e = 0;
+    float gate[MATVEC_MAX_M * MATVEC_ROWS], up[MATVEC_MAX_M * MATVEC_ROWS];
+    for (; block < end; block++) {
+        while (e + 1 < d->n_experts && d->experts[e + 1].first_block <= block)
+            e++;
+        const struct streamed *s = &d->experts[e];
+        size_t rows = s->w->gate.shape[0], first = (block - s->first_block) * MATVEC_ROWS;
+        size_t n = rows - first < MATVEC_ROWS ? rows - first : MATVEC_ROWS;
+        bool more = block + 1 < end && first + MATVEC_ROWS < rows;
+        SIMD_NAME(matvec)
+        (&s->w->gate, first, n, d->x, 0, 1, gate, more ? tensor_row(&s->w->gate, first + MATVEC_ROWS) : NULL);
+        SIMD_NAME(matvec)
+        (&s->w->up, first, n, d->x, 0, 1, up, more ? tensor_row(&s->w->up, first + MATVEC_ROWS) : NULL);
+        finish_swiglu(d->round, n, s->hidden + first, gate, up);
+    }
+}
+
+/* A block of outputs, through all experts. */
+static void down_task(void *ctx, size_t task, int thread)
+{
+    (void)thread;
+    const struct decode *d = ctx;
+    size_t first = task * MATVEC_ROWS, n = d->dim - first < MATVEC_ROWS ? d->dim - first : MATVEC_ROWS;
+    float sum[MATVEC_MAX_M * MATVEC_ROWS];
+    vf total[MATVEC_ROWS / SIMD_LANES];
+    for (size_t g = 0; g < MATVEC_ROWS / SIMD_LANES; g++)
+        total[g] = v_zero();
+    for (size_t e = 0; e < d->n_experts; e++) {
+        const struct streamed *s = &d->experts[e];
+        const void *next = e + 1 < d->n_routed ? tensor_row(&d->experts[e + 1].w->down, first) : NULL;
+        SIMD_NAME(matvec)(&s->w->down, first, n, s->hidden, 0, 1, sum, next);
+        for (size_t g = 0; g < MATVEC_ROWS / SIMD_LANES; g++) {
+            vf v = v_stored(d->round, v_load(sum + g * SIMD_LANES));
+            if (e < d->n_routed)
+                total[g] = v_fma(v_set(s->weight), v, total[g]);
+            if (e + 1 == d->n_routed)
+                total[g] = v_stored(d->round, total[g]);
+            if (e >= d->n_routed)
+                total[g] = v_stored(d->round, total[g] + v);
+        }
+    }
+    for (size_t g = 0; g < MATVEC_ROWS / SIMD_LANES; g++)
+        v_store(sum + g * SIMD_LANES, total[g]);
+    memcpy(d->y + first, sum, n * sizeof *sum);
+}
+
+static void moe_one(struct run *run, struct tensor *y, const struct tensor *x, const struct moe_weights *w,
+                    const struct choice *c)
+{
+    struct decode d = {.x = x->data,
+                       .y = y->data,
+                       .dim = x->shape[1],
+                       .round = run->act == FATHOM_BF16,
+                       .n_experts = w->top_k + (w->shared.gate.data ? 1 : 0),
+                       .n_routed = w->top_k};
+    d.experts = run_scratch(run, d.n_experts, sizeof *d.experts);
+    for (size_t e = 0; e < d.n_experts && run_ok(run); e++) {
+        struct streamed *s = &d.experts[e];
+        bool routed = e < d.n_routed;
+        *s = (struct streamed){.w = routed ? &w->experts[c->ids[e]] : &w->shared,
+                               .weight = routed ? c->weights[e] : 1.0f,
+                               .first_block = d.n_blocks};
+        s->hidden = run_scratch(run, s->w->gate.shape[0], sizeof(float));
+        d.n_blocks += n_blocks_of(s->w->gate.shape[0]);
+    }
+    if (!run_ok(run))
+        return;
+    size_t n_wanted = (size_t)pool_threads(run->pool) * TASKS_PER_THREAD;
+    d.n_tasks = d.n_blocks < n_wanted ? d.n_blocks : n_wanted;
+    pool_run(run->pool, d.n_tasks, hidden_task, &d);
+    pool_run(run->pool, n_blocks_of(d.dim), down_task, &d);
+}
+
+/* ---- several ------------------------------------------------------------------------------------------------------ */
+
+/* A slot is one token at one of its experts; slots of an expert are neighbours, tokens ascending. */
+struct slot {
+    float weight;
+    bool first, last; /* of the token's experts */
+};
+
+struct group { /* the slots of an expert, or all tokens at the shared one */
+    const struct mlp_weights *mlp;
+    struct tensor *y;
+    bool round;
+    struct tensor hidden;     /* [slots, hidden] */
+    const int32_t *tokens;    /* of each slot; NULL: the slot's number */
+    const struct slot *slots; /* NULL: shared    */
+};
+
+static void finish_hidden(const struct gemm_job *job, size_t row, size_t col, size_t n_cols, float *c, const float *c2)
+{
+    const struct group *g = job->ctx;
+    finish_swiglu(g->round, n_cols, (float *)tensor_row(&g->hidden, row) + col, c, c2);
+}
+
+static void finish_down(const struct gemm_job *job, size_t row, size_t col, size_t n_cols, float *c, const float *c2)
+{
+    (void)c2;
+    const struct group *g = job->ctx;
+    const struct slot *slot = g->slots ? &g->slots[row] : NULL;
+    float *y = (float *)tensor_row(g->y, g->tokens ? (size_t)g->tokens[row] : row) + col;
+    for (size_t i = 0; i < n_cols; i += SIMD_LANES) {
+        size_t lanes = n_cols - i < SIMD_LANES ? n_cols - i : SIMD_LANES;
+        vf v = v_stored(g->round, v_load_n(c + i, lanes));
+        vf sum = slot && slot->first ? v_zero() : v_load_n(y + i, lanes);
+        if (slot) {
+            sum = v_fma(v_set(slot->weight), v, sum);
+            sum = v_stored(g->round && slot->last, sum);
+        } else {
+            sum = v_stored(g->round, sum + v);
+        }
+        v_store_n(y + i, sum, lanes);
+    }
+}
+
+/* Slots in order of expert: first[e] is the first of expert e, first[n_experts] their number. */
+static void sort_slots(const struct choice *c, size_t n, const struct moe_weights *w, size_t *first, int32_t *tokens,
+                       struct slot *slots)
+{
+    size_t k = w->top_k;
+    memset(first, 0, (w->n_experts + 2) * sizeof *first);
+    for (size_t i = 0; i < n * k; i++)
+        first[c->ids[i] + 2]++;
+    for (size_t e = 2; e < w->n_experts + 2; e++)
+        first[e] += first[e - 1];
+    for (size_t i = 0; i < n * k; i++) { /* first[e + 1] runs from the start of e to its end */
+        size_t at = first[c->ids[i] + 1]++;
+        tokens[at] = (int32_t)(i / k);
+        slots[at] = (struct slot){.weight = c->weights[i], .first = i % k == 0, .last = i % k == k - 1};
+    }
+}
+
+static void moe_many(struct run *run, struct tensor *y, const struct tensor *x, const struct moe_weights *w,
+                     const struct choice *c)
+{
+    size_t n = x->shape[0], dim = x->shape[1], hidden_dim = w->experts[0].gate.shape[0], n_slots = n * w->top_k;
+    bool shared = w->shared.gate.data, round = run->act == FATHOM_BF16;
+    size_t *first = run_scratch(run, w->n_experts + 2, sizeof *first);
+    int32_t *tokens = run_scratch(run, n_slots, sizeof *tokens);
+    struct slot *slots = run_scratch(run, n_slots, sizeof *slots);
+    struct group *groups = run_scratch(run, w->n_experts + 1, sizeof *groups);
+    struct gemm_job *jobs = run_scratch(run, w->n_experts + 1, sizeof *jobs);
+    struct tensor hidden = run_alloc(run, n_slots, hidden_dim), shared_hidden = {0};
+    if (shared)
+        shared_hidden = run_alloc(run, n, w->shared.gate.shape[0]);
+    if (!run_ok(run))
+        return;
+    sort_slots(c, n, w, first, tokens, slots);
+
+    size_t n_jobs = 0;
+    for (size_t e = 0; e <= w->n_experts; e++) {
+        bool routed = e < w->n_experts;
+        size_t m = routed ? first[e + 1] - first[e] : shared ? n : 0;
+        const struct mlp_weights *mlp = routed ? &w->experts[e] : &w->shared;
+        if (m == 0)
+            continue;
+        struct group *g = &groups[n_jobs];
+        *g = (struct group){.mlp = mlp, .y = y, .round = round, .hidden = shared_hidden};
+        if (routed) {
+            g->hidden = tensor_rows(&hidden, first[e], m);
+            g->tokens = tokens + first[e];
+            g->slots = slots + first[e];
+        }
+        jobs[n_jobs++] = (struct gemm_job){.m = m,
+                                           .n = mlp->gate.shape[0],
+                                           .k = dim,
+                                           .w = &mlp->gate,
+                                           .w2 = &mlp->up,
+                                           .x = x->data,
+                                           .x_stride = x->stride[0],
+                                           .rows = g->tokens,
+                                           .finish = finish_hidden,
+                                           .ctx = g};
+    }
+    SIMD_NAME(gemm)(run, jobs, n_jobs);
+
+    for (size_t i = 0; i < n_jobs; i++) {
+        const struct group *g = &groups[i];
+        jobs[i] = (struct gemm_job){.m = jobs[i].m,
+                                    .n = dim,
+                                    .k = g->hidden.shape[1],
+                                    .w = &g->mlp->down,
+                                    .x = g->hidden.data,
+                                    .x_stride = g->hidden.stride[0],
+                                    .finish = finish_down,
+                                    .ctx = g};
+    }
+    SIMD_NAME(gemm_in_order)(run, jobs, n_jobs);
+}
+
+void SIMD_NAME(moe)(struct run *run, struct tensor *y, const struct tensor *x, const struct moe_weights *w)
+{
+    for (size_t first = 0; first < x->shape[0] && run_ok(run); first += MAX_TOKENS) {
+        size_t n = x->shape[0] - first < MAX_TOKENS ? x->shape[0] - first : MAX_TOKENS;
+        struct arena_mark mark = arena_save(run->arena);
+        struct tensor x_n = tensor_rows(x, first, n), y_n = tensor_rows(y, first, n);
+        struct choice c;
+        if (choose(run, &x_n, w, &c)) {
+            if (n == 1)
+                moe_one(run, &y_n, &x_n, w, &c);
+            else
+                moe_many(run, &y_n, &x_n, w, &c);
+        }
+        arena_restore(run->arena, mark);
+    }
+}
