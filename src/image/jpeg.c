@@ -231,11 +231,6 @@ static enum fathom_status read_picture(struct reader *r)
     jpeg_set_marker_processor(jpeg, JPEG_APP0 + 1, on_app1);
     jpeg_read_header(jpeg, TRUE);
 
-    enum fathom_status status = codec_alloc(r->out, jpeg->image_width, jpeg->image_height, r->in->limits, r->err);
-    if (status == FATHOM_OK)
-        status = check_coefficients(r);
-    if (status != FATHOM_OK)
-        return status;
     switch (jpeg->num_components) {
     case 1: jpeg->out_color_space = JCS_GRAYSCALE; break;
     case 3: jpeg->out_color_space = JCS_RGB; break;
@@ -244,6 +239,11 @@ static enum fathom_status read_picture(struct reader *r)
         return fail(r->err, FATHOM_EUNSUPPORTED, "a JPEG with %d colour channels is not supported",
                     jpeg->num_components);
     }
+    enum fathom_status status = check_coefficients(r);
+    if (status == FATHOM_OK)
+        status = codec_alloc(r->out, jpeg->image_width, jpeg->image_height, r->in->limits, r->err);
+    if (status != FATHOM_OK)
+        return status;
     jpeg->dct_method = JDCT_ISLOW;
     jpeg->do_fancy_upsampling = TRUE;
     if (jpeg->num_components != 3) {

@@ -24,8 +24,9 @@ struct reader {
     png_structp png;
     png_infop info;
     struct image *out;
-    uint8_t *row; /* one row as libpng gives it */
-    size_t n_rows_done;
+    uint8_t *row;       /* one row as libpng gives it */
+    int pass, n_passes; /* 1, or the 7 of an interlaced picture */
+    size_t y;           /* the row being read */
     bool broke_off;
     char message[128]; /* libpng's */
     struct fathom_err *err;
@@ -58,10 +59,12 @@ static enum fathom_status fail_short(const struct reader *r)
 {
     if (!r->out->rgb)
         return fail(r->err, FATHOM_EFORMAT, "the PNG breaks off in its header, after %zu bytes", r->in->n);
-    if (r->n_rows_done == 0)
-        return fail(r->err, FATHOM_EFORMAT, "the PNG breaks off before its first row, after %zu bytes", r->in->n);
-    return fail(r->err, FATHOM_EFORMAT, "the PNG breaks off after %zu of its rows, after %zu bytes", r->n_rows_done,
-                r->in->n);
+    if (r->pass == r->n_passes)
+        return fail(r->err, FATHOM_EFORMAT, "the PNG breaks off before its end chunk, after %zu bytes", r->in->n);
+    if (r->n_passes > 1)
+        return fail(r->err, FATHOM_EFORMAT, "the PNG breaks off in row %zu of pass %d of %d", r->y + 1, r->pass + 1,
+                    r->n_passes);
+    return fail(r->err, FATHOM_EFORMAT, "the PNG breaks off in row %zu of %d", r->y + 1, r->out->height);
 }
 
 /* Writes n pixels, `step` pixels apart: the samples of src, `depth` bits each, become RGB. */
@@ -91,25 +94,25 @@ static void put_pixels(uint8_t *dst, size_t step, const uint8_t *src, size_t n, 
     }
 }
 
-/* Row by row, also when interlaced: libpng hands out the rows of the seven reduced pictures as they are, so that one row is all
- * the memory besides the pixels. */
-static void read_rows(struct reader *r, unsigned n_channels, unsigned depth)
+/* Row by row, also when interlaced: libpng hands out the rows of the seven reduced pictures as they are, so that one row
+ * is all the memory besides the pixels. */
+static void read_pass(struct reader *r, unsigned n_channels, unsigned depth)
 {
-    size_t w = (size_t)r->out->width, h = (size_t)r->out->height;
-    bool interlaced = png_get_interlace_type(r->png, r->info) != PNG_INTERLACE_NONE;
-    for (int pass = 0; pass < (interlaced ? PNG_INTERLACE_ADAM7_PASSES : 1); pass++) {
-        size_t x0 = interlaced ? PNG_PASS_START_COL(pass) : 0, dx = interlaced ? PNG_PASS_COL_OFFSET(pass) : 1;
-        size_t y0 = interlaced ? PNG_PASS_START_ROW(pass) : 0, dy = interlaced ? PNG_PASS_ROW_OFFSET(pass) : 1;
-        size_t n = interlaced ? PNG_PASS_COLS(w, pass) : w;
-        for (size_t y = y0; n > 0 && y < h; y += dy) {
-            uint8_t *dst = r->out->rgb + (y * w + x0) * 3;
-            if (!interlaced && n_channels == 3 && depth == 8)
-                png_read_row(r->png, dst, NULL);
-            else {
-                png_read_row(r->png, r->row, NULL);
-                put_pixels(dst, dx, r->row, n, n_channels, depth, r->in->alpha);
-            }
-            r->n_rows_done++;
+    size_t w = (size_t)r->out->width, h = (size_t)r->out->height, x0 = 0, y0 = 0, dx = 1, dy = 1, n = w;
+    if (r->n_passes > 1) {
+        x0 = PNG_PASS_START_COL(r->pass);
+        y0 = PNG_PASS_START_ROW(r->pass);
+        dx = PNG_PASS_COL_OFFSET(r->pass);
+        dy = PNG_PASS_ROW_OFFSET(r->pass);
+        n = PNG_PASS_COLS(w, r->pass);
+    }
+    for (r->y = y0; n > 0 && r->y < h; r->y += dy) {
+        uint8_t *dst = r->out->rgb + (r->y * w + x0) * 3;
+        if (dx == 1 && n_channels == 3 && depth == 8)
+            png_read_row(r->png, dst, NULL);
+        else {
+            png_read_row(r->png, r->row, NULL);
+            put_pixels(dst, dx, r->row, n, n_channels, depth, r->in->alpha);
         }
     }
 }
@@ -144,15 +147,19 @@ static enum fathom_status read_picture(struct reader *r)
         return status;
 
     png_set_packing(r->png);
-    png_set_palette_to_rgb(r->png);
-    png_set_expand_gray_1_2_4_to_8(r->png);
+    if (png_get_color_type(r->png, r->info) == PNG_COLOR_TYPE_PALETTE)
+        png_set_palette_to_rgb(r->png); /* with its transparency, if any */
+    else
+        png_set_expand_gray_1_2_4_to_8(r->png);
     if (r->in->alpha == FATHOM_ALPHA_WHITE)
         png_set_tRNS_to_alpha(r->png);
     png_read_update_info(r->png, r->info);
     r->row = malloc(png_get_rowbytes(r->png, r->info));
     if (!r->row)
         return fail_nomem(r->err, png_get_rowbytes(r->png, r->info), "a row");
-    read_rows(r, png_get_channels(r->png, r->info), png_get_bit_depth(r->png, r->info));
+    r->n_passes = png_get_interlace_type(r->png, r->info) == PNG_INTERLACE_NONE ? 1 : PNG_INTERLACE_ADAM7_PASSES;
+    for (r->pass = 0; r->pass < r->n_passes; r->pass++)
+        read_pass(r, png_get_channels(r->png, r->info), png_get_bit_depth(r->png, r->info));
     png_read_end(r->png, r->info);
     return FATHOM_OK;
 }

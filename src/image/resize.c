@@ -29,6 +29,7 @@ static double cubic(double t)
     return 0;
 }
 
+/* After a failure, too, axis_free is the caller's. */
 static enum fathom_status axis_init(struct axis *a, int n_in, int n_out, struct fathom_err *err)
 {
     double scale = (double)n_in / n_out, widen = fmax(scale, 1), support = 2 * widen, narrow = 1 / widen;
@@ -46,7 +47,6 @@ static enum fathom_status axis_init(struct axis *a, int n_in, int n_out, struct 
     double *w = calloc(most, sizeof *w);
     if (!a->first || !a->n || !a->hi || !a->lo || !w) {
         free(w);
-        axis_free(a);
         return fail_nomem(err, bytes, "resampling weights");
     }
     for (int i = 0; i < n_out; i++) {
