@@ -148,12 +148,16 @@ SIMD_INLINE vf v_exp_polynomial(vf x, vf *n)
     return v_fma(p, r * r, r) + v_set(1.0f);
 }
 
-/* p * 2^n in two steps, for integers n in [-150, 128]. */
+/* p * 2^n, rounded once, for integers n in [-150, 128]: two steps where there is no instruction. */
 SIMD_INLINE vf v_scale(vf p, vf n)
 {
+#if SIMD_LANES == 16
+    return _mm512_scalef_ps(p, n);
+#else
     vi i = v_to_int(n), half = v_sar(i, 1), bias = v_set_i(127);
     p = p * v_from_bits(v_shl(v_add_i(half, bias), 23));
     return p * v_from_bits(v_shl(v_add_i(v_sub_i(i, half), bias), 23));
+#endif
 }
 
 SIMD_INLINE vf v_exp(vf x)
