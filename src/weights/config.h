@@ -22,7 +22,7 @@ struct encoder_config {                                           /* the OCR-2 e
     float rope_theta, norm_eps;                                   /* 1e6, 1e-6                */
 };
 
-struct clip_config { /* the CLIP-L/14 body of OCR-1 */
+struct clip_config {                                  /* the CLIP-L/14 body of OCR-1 */
     size_t dim, n_layers, n_heads, mlp_dim, pos_side; /* 1024, 24, 16, 4096, 16 */
     float norm_eps;                                   /* 1e-5                   */
 };
