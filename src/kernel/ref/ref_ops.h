@@ -39,10 +39,9 @@ static inline float value_f32(const struct tensor *t, size_t i)
 /* A row of a weight matrix of any dtype, as float32. */
 void weight_row_f32(float *out, const struct tensor *w, size_t row);
 
-/* The top_k largest of the n probabilities p of logits' row `row`, ties to the lower id, in descending order; p is
- * overwritten. A NaN is recorded in the run and gives false. */
-bool pick_largest(struct run *run, float *p, const float *logits, size_t n, size_t row, size_t top_k, int32_t *ids,
-                  float *weights);
+/* The top_k largest of n probabilities p, ties to the lower id, in descending order; p is overwritten. A NaN is recorded
+ * in the run, with the row's number, and gives false. */
+bool pick_largest(struct run *run, float *p, size_t n, size_t row, size_t top_k, int32_t *ids, float *weights);
 
 /* What a float32 result is stored as. */
 static inline float stored_f32(const struct run *run, float x)

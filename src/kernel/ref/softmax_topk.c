@@ -17,13 +17,12 @@ static void softmax(float *p, const float *x, size_t n)
         p[i] /= sum;
 }
 
-bool pick_largest(struct run *run, float *p, const float *logits, size_t n, size_t row, size_t top_k, int32_t *ids,
-                  float *weights)
+bool pick_largest(struct run *run, float *p, size_t n, size_t row, size_t top_k, int32_t *ids, float *weights)
 {
     for (size_t i = 0; i < n; i++)
         if (isnan(p[i])) {
-            run_fail(run, FATHOM_ENUMERIC, "softmax_topk: row %zu has no probabilities, logit %zu is %g", row, i,
-                     (double)logits[i]);
+            run_fail(run, FATHOM_ENUMERIC,
+                     "softmax_topk: row %zu has no probabilities, its logits hold NaN or infinity", row);
             return false;
         }
     for (size_t k = 0; k < top_k; k++) {
@@ -43,9 +42,8 @@ void softmax_topk_ref(struct run *run, const struct tensor *logits, size_t top_k
     struct arena_mark mark = arena_save(run->arena);
     float *p = run_scratch(run, n, sizeof(float));
     for (size_t row = 0; row < logits->shape[0] && run_ok(run); row++) {
-        const float *x = tensor_row(logits, row);
-        softmax(p, x, n);
-        pick_largest(run, p, x, n, row, top_k, ids + row * top_k, weights + row * top_k);
+        softmax(p, tensor_row(logits, row), n);
+        pick_largest(run, p, n, row, top_k, ids + row * top_k, weights + row * top_k);
     }
     arena_restore(run->arena, mark);
 }

@@ -30,9 +30,8 @@ void SIMD_NAME(softmax_topk)(struct run *run, const struct tensor *logits, size_
     struct arena_mark mark = arena_save(run->arena);
     float *p = run_scratch(run, n, sizeof(float));
     for (size_t row = 0; row < logits->shape[0] && run_ok(run); row++) {
-        const float *x = tensor_row(logits, row);
-        softmax(p, x, n);
-        pick_largest(run, p, x, n, row, top_k, ids + row * top_k, weights + row * top_k);
+        softmax(p, tensor_row(logits, row), n);
+        pick_largest(run, p, n, row, top_k, ids + row * top_k, weights + row * top_k);
     }
     arena_restore(run->arena, mark);
 }
