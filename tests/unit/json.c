@@ -117,6 +117,7 @@ static const struct text refused[] = {
     TEXT("\"\\u+123\""),
     TEXT("\"\\ud800\""),
     TEXT("\"\\udc00\""),
+    TEXT("\"\\udc00\\udc00\""),
     TEXT("\"\\ud800\\u0041\""),
     TEXT("\"\\ud800\\ud800\""),
     TEXT("\"\\ud800x\""),
