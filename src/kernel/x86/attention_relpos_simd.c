@@ -86,16 +86,18 @@ static const float *token(const struct relpos *a, const struct unit *u, size_t p
     size_t offset = (part * a->shape.n_heads + u->head) * a->d;
     if (y >= u->vh || x >= u->vw)
         return a->pad + offset;
-    return (const float *)tensor_row(a->qkv, map_row(a, u, y, x)) + offset;
+    return (const float *)a->qkv->data + map_row(a, u, y, x) * a->qkv->stride[0] + offset;
 }
 
 /* Asks for what packing a tile and its queries will read: rows of a head lie far apart, where no hardware looks ahead. */
 static void prefetch_tile(const struct relpos *a, const struct unit *u, size_t ky)
 {
     for (size_t kx = 0; ky < u->vh && kx < u->vw; kx++)
-        for (size_t part = 0; part < 3; part++)
+        for (size_t part = 0; part < 3; part++) {
+            const float *row = token(a, u, part, ky, kx);
             for (size_t j = 0; j < a->d; j += 16)
-                __builtin_prefetch(token(a, u, part, ky, kx) + j);
+                __builtin_prefetch(row + j);
+        }
 }
 
 static void pack_tile(const struct relpos *a, const struct unit *u, size_t ky, float *keys, float *values)
@@ -199,19 +201,19 @@ SIMD_INLINE vf finish_scores(float *s, size_t s_stride, size_t n_panels, float s
     return group_max(max, GROUP_ROWS);
 }
 
-/* n_tiles tiles, the first of which is the tile-th, for the queries of a group. */
-static void attend_tiles(const struct relpos *a, struct block *b, size_t g, size_t tile, size_t n_tiles,
-                         const float *keys, const float *values)
+/* n_tiles tiles of n_panels panels, the first of which is the tile-th, for the queries of a group. */
+SIMD_INLINE void attend_tiles(const struct relpos *a, struct block *b, size_t g, size_t tile, size_t n_tiles,
+                              const float *keys, const float *values, const size_t n_panels)
 {
-    size_t d = a->d, tile_lanes = a->n_panels * 16, stride = a->scores_stride;
+    size_t d = a->d, tile_lanes = n_panels * 16, stride = a->scores_stride;
     float alpha[MAX_TILES * SIMD_LANES], scale = 1.0f / sqrtf((float)d);
     SIMD_NAME(attention_dots)
-    (b->scores, stride, b->rows.q + g * d, keys + tile * tile_lanes * d, d, GROUP_ROWS, n_tiles * a->n_panels);
+    (b->scores, stride, b->rows.q + g * d, keys + tile * tile_lanes * d, d, GROUP_ROWS, n_tiles * n_panels);
     for (size_t t = 0; t < n_tiles; t++) {
         float *s = b->scores + t * tile_lanes;
-        vf max = finish_scores(s, stride, a->n_panels, scale, b->bias_h + g * a->h_stride + tile + t, a->h_stride,
+        vf max = finish_scores(s, stride, n_panels, scale, b->bias_h + g * a->h_stride + tile + t, a->h_stride,
                                b->bias_w + g * tile_lanes);
-        softmax_tile(s, stride, a->n_panels, b->rows.max + g / GROUP_ROWS * SIMD_LANES, b->rows.sums + g * 16,
+        softmax_tile(s, stride, n_panels, b->rows.max + g / GROUP_ROWS * SIMD_LANES, b->rows.sums + g * 16,
                      alpha + t * SIMD_LANES, max, GROUP_ROWS);
     }
     SIMD_NAME(attention_values)
@@ -229,8 +231,12 @@ static void attend(const struct relpos *a, const struct unit *u, size_t index, c
         form_factors(a, &b, g);
     for (size_t tile = 0; tile < a->kh; tile += a->tiles_at_once) {
         size_t n_tiles = a->kh - tile < a->tiles_at_once ? a->kh - tile : a->tiles_at_once;
-        for (size_t g = 0; g < b.n_padded; g += GROUP_ROWS)
-            attend_tiles(a, &b, g, tile, n_tiles, keys, values);
+        for (size_t g = 0; g < b.n_padded; g += GROUP_ROWS) {
+            if (a->n_panels == 1) /* the same with its loops over panels gone, where they cost most */
+                attend_tiles(a, &b, g, tile, n_tiles, keys, values, 1);
+            else
+                attend_tiles(a, &b, g, tile, n_tiles, keys, values, a->n_panels);
+        }
     }
     for (size_t r = 0; r < b.n_rows; r++) {
         float *out = (float *)tensor_row(a->y, map_row(a, u, b.qy[r], b.qx[r])) + u->head * a->d;
