@@ -14,7 +14,8 @@ static bool emit(struct detokenizer *d, const char *piece, size_t n, const struc
 {
     char buffer[256];
     do {
-        size_t part = n < sizeof buffer - 12 ? n : sizeof buffer - 12;
+        const size_t most = (sizeof buffer - 3) / 3; /* a broken byte becomes three */
+        size_t part = n < most ? n : most;
         size_t len = detokenizer_push(d, piece, part, buffer);
         strbuf_add(text, buffer, len);
         if (len && o->on_text && !o->on_text(o->user, buffer, len))
