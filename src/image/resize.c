@@ -1,5 +1,6 @@
-/* Pillow's 8-bit BICUBIC, bit for bit (spec deepseek-ocr §2.5): a horizontal pass to 8 bits, then a vertical one, with weights in
- * 22-bit fixed point. */
+/* Pillow's 8-bit BICUBIC, bit for bit (spec deepseek-ocr §2.5): a horizontal pass to 8 bits, then a vertical one, with weights
+ * in 22-bit fixed point. That is Pillow 9.4 to 12.1; later ones take the vertical pass first for some shapes (12.3: pictures
+ * over 100 times as tall as wide), which differs in the rounding between the passes. */
 #include "image/views.h"
 
 #include "base/checked.h"
