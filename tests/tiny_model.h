@@ -57,7 +57,7 @@ static inline struct fathom_model *tiny_model(struct fathom_err *err)
     struct model_config c = tiny_config();
     struct weights *w = NULL;
     struct fathom_model *m = NULL;
-    if (synth_ocr2_weights(&w, &c, NULL, err) || model_from_weights(&m, w, &c, err))
+    if (synth_ocr_weights(&w, &c, NULL, err) || model_from_weights(&m, w, &c, err))
         return NULL;
     return m;
 }

@@ -2,7 +2,7 @@
  *
  * Runs a model on given ids and pictures and writes what the stages make, for comparison with a reference. Needs no
  * tokenizer. IN holds input_ids ([n] or [1, n], I32) and, all optional, global [1, 3, S, S], local [n, 3, S, S],
- * grid [2] = (across, down) and forced_ids. OUT gets sam.*, encoder.*, projector.* [views, tokens, channels] for global
+ * grid [2] = (across, down) and forced_ids. OUT gets sam.*, encoder.* or clip.*, projector.* [views, tokens, channels] for global
  * and local, embeddings [n, dim], hidden.last [layers + 1, dim] (the last token after the embedding and after each layer,
  * the last row after model.norm), logits.last [vocab] and, with forced_ids, logits.forced [m, vocab]: row j holds the
  * logits after forced id j was fed. */
@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "engine/context.h"
+#include "engine/vision.h"
 #include "nn/activation.h"
 #include "weights/safetensors.h"
 
@@ -97,14 +98,29 @@ static float *read_pictures(const struct safetensors *in, const char *name, size
     return out;
 }
 
-/* Runs the views of one kind and keeps their stages; block gets the projected tokens from row *row on. */
-static enum fathom_status run_views(struct fathom_context *ctx, const float *pixels, size_t n_views, size_t side,
-                                    const char *const names[3], float *block, size_t *row, struct outputs *out,
-                                    struct fathom_err *err)
+/* The tower, what comes after it (CLIP or encoder), and the projector. */
+struct stages {
+    struct tensor t[3];
+};
+
+static struct stages run_view(struct run *run, const struct fathom_model *m, const float *pixels, size_t side)
 {
-    const struct ocr2 *m = &ctx->model->ocr2;
-    size_t map = sam_map_side(&m->sam.cfg, side), n = map * map, dim = m->decoder.cfg.dim;
-    size_t width[3] = {m->sam.cfg.out_dim, m->encoder.cfg.dim, dim};
+    if (m->config.kind == MODEL_OCR1) {
+        struct ocr1_view v = ocr1_view_forward(run, &m->ocr1, pixels, side);
+        return (struct stages){{v.sam, v.clip, v.projector}};
+    }
+    struct ocr2_view v = ocr2_view_forward(run, &m->ocr2, pixels, side);
+    return (struct stages){{v.sam, v.encoder, v.projector}};
+}
+
+/* Runs the views of one kind and keeps their stages. */
+static enum fathom_status run_views(struct fathom_context *ctx, const float *pixels, size_t n_views, size_t side,
+                                    const char *const names[3], struct outputs *out, struct fathom_err *err)
+{
+    const struct fathom_model *m = ctx->model;
+    size_t map = sam_map_side(&m->config.sam, side), n = map * map;
+    size_t second = m->config.kind == MODEL_OCR1 ? m->config.clip.dim : m->config.encoder.dim;
+    size_t width[3] = {m->config.sam.out_dim, second, m->config.decoder.dim};
     float *dst[3];
 
     for (int i = 0; i < 3; i++)
@@ -113,16 +129,13 @@ static enum fathom_status run_views(struct fathom_context *ctx, const float *pix
     for (size_t v = 0; v < n_views; v++) {
         struct run run = context_run(ctx);
         struct arena_mark mark = arena_save(run.arena);
-        struct ocr2_view stages = ocr2_view_forward(&run, m, pixels + v * 3 * side * side, side);
+        struct stages stages = run_view(&run, m, pixels + v * 3 * side * side, side);
         if (!run_ok(&run)) {
             *err = run.err;
             return err->status;
         }
-        const struct tensor *src[3] = {&stages.sam, &stages.encoder, &stages.projector};
         for (int i = 0; i < 3; i++)
-            memcpy(dst[i] + v * n * width[i], src[i]->data, n * width[i] * sizeof(float));
-        memcpy(block + *row * dim, stages.projector.data, n * dim * sizeof(float));
-        *row += n;
+            memcpy(dst[i] + v * n * width[i], stages.t[i].data, n * width[i] * sizeof(float));
         arena_restore(run.arena, mark);
     }
     return FATHOM_OK;
@@ -154,6 +167,7 @@ struct inputs {
     int32_t *ids, *forced;
     float *global, *local;
     size_t n_ids, n_forced, n_global, n_local, base_side, tile_side;
+    int32_t grid[2]; /* across, down; one row when the file does not say */
 };
 
 static enum fathom_status read_inputs(struct inputs *in, const char *path, struct fathom_err *err)
@@ -166,6 +180,13 @@ static enum fathom_status read_inputs(struct inputs *in, const char *path, struc
     in->forced = read_ids(&in->file, "forced_ids", &in->n_forced, err);
     in->global = read_pictures(&in->file, "global", &in->n_global, &in->base_side, err);
     in->local = read_pictures(&in->file, "local", &in->n_local, &in->tile_side, err);
+    size_t n_grid = 0;
+    int32_t *grid = read_ids(&in->file, "grid", &n_grid, err);
+    if (grid && (n_grid != 2 || grid[0] < 0 || grid[1] < 0))
+        fail(err, FATHOM_EFORMAT, "'grid' is not two numbers, across and down");
+    in->grid[0] = grid ? grid[0] : (int32_t)in->n_local;
+    in->grid[1] = grid ? grid[1] : 1;
+    free(grid);
     return err->status;
 }
 
@@ -178,29 +199,38 @@ static void release_inputs(struct inputs *in)
     safetensors_close(&in->file);
 }
 
-/* All pictures of IN as one block [rows, dim]: tiles, global view, separator. */
+/* Keeps the stages of all views, and the page's vision tokens in block. */
 static enum fathom_status see(struct fathom_context *ctx, const struct inputs *in, struct tensor *block,
                               struct outputs *out, struct fathom_err *err)
 {
-    static const char *const global_names[3] = {"sam.global", "encoder.global", "projector.global"};
-    static const char *const local_names[3] = {"sam.local", "encoder.local", "projector.local"};
-    const struct ocr2 *m = &ctx->model->ocr2;
-    struct picture picture = {.n_local = in->n_local, .tile_side = in->tile_side, .base_side = in->base_side};
-    size_t row = 0, n = ocr2_image_tokens(m, &picture);
+    static const char *const names[2][2][3] = {
+        {{"sam.global", "clip.global", "projector.global"}, {"sam.local", "clip.local", "projector.local"}},
+        {{"sam.global", "encoder.global", "projector.global"}, {"sam.local", "encoder.local", "projector.local"}}};
+    const struct fathom_model *m = ctx->model;
+    const char *const(*name)[3] = names[m->config.kind == MODEL_OCR2];
+    struct picture picture = {.global = in->global,
+                              .local = in->local,
+                              .n_local = in->n_local,
+                              .across = (size_t)in->grid[0],
+                              .down = (size_t)in->grid[1],
+                              .tile_side = in->tile_side,
+                              .base_side = in->base_side};
     struct run run = context_run(ctx);
 
     if (in->n_global != 1)
         return fail(err, FATHOM_EINVAL, "'global' holds %zu views, expected 1", in->n_global);
-    *block = run_alloc(&run, n, m->decoder.cfg.dim);
+    if (picture.across * picture.down != in->n_local)
+        return fail(err, FATHOM_EINVAL, "a grid of %zu x %zu for %zu tiles", picture.across, picture.down, in->n_local);
+    if (in->local && run_views(ctx, in->local, in->n_local, in->tile_side, name[1], out, err))
+        return err->status;
+    if (run_views(ctx, in->global, 1, in->base_side, name[0], out, err))
+        return err->status;
+    *block = run_alloc(&run, vision_tokens(m, &picture), m->config.decoder.dim);
+    vision_forward(&run, m, &picture, block, NULL, NULL);
     if (!run_ok(&run)) {
         *err = run.err;
         return err->status;
     }
-    if (in->local && run_views(ctx, in->local, in->n_local, in->tile_side, local_names, block->data, &row, out, err))
-        return err->status;
-    if (run_views(ctx, in->global, 1, in->base_side, global_names, block->data, &row, out, err))
-        return err->status;
-    ocr2_separator(&run, m, block, row);
     return FATHOM_OK;
 }
 
@@ -231,7 +261,7 @@ static enum fathom_status probe(struct fathom_context *ctx, const struct inputs 
     struct tensor x = tensor_2d(DTYPE_F32, embeddings, in->n_ids, c->dim);
     if (context_check_ids(ctx, in->ids, in->n_ids, err))
         return err->status;
-    context_embed(&run, &ctx->model->ocr2.decoder, &x, in->ids, in->global ? &image : NULL, &row);
+    context_embed(&run, ctx->model->decoder, &x, in->ids, in->global ? &image : NULL, &row);
     memcpy(trace.rows, embeddings + (in->n_ids - 1) * c->dim, c->dim * sizeof(float));
 
     ctx->trace = trace_hidden;

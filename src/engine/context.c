@@ -83,7 +83,7 @@ enum fathom_status context_append(struct fathom_context *ctx, const int32_t *ids
                                   bool (*keep_going)(void *user, size_t done, size_t total), void *user,
                                   struct fathom_err *err)
 {
-    const struct decoder *d = &ctx->model->ocr2.decoder;
+    const struct decoder *d = ctx->model->decoder;
     struct run run = context_run(ctx);
     size_t image_row = 0;
 

@@ -19,6 +19,12 @@ double sam_flop(const struct sam_config *c, size_t side)
            gemm(quarter * quarter, (double)c->out_dim, 9 * mid);
 }
 
+double clip_flop(const struct clip_config *c, size_t n_image_tokens)
+{
+    double n = (double)n_image_tokens + 1, dim = (double)c->dim;
+    return (double)c->n_layers * (gemm(n, 4 * dim, dim) + 2 * gemm(n, (double)c->mlp_dim, dim) + 4 * n * n * dim);
+}
+
 double encoder_flop(const struct encoder_config *c, size_t n_image_tokens)
 {
     double n = (double)n_image_tokens, dim = (double)c->dim, head = (double)c->head_dim;

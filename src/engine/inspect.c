@@ -47,6 +47,7 @@ static size_t cache_bytes(const struct decoder_config *c, size_t n_ctx)
 static void write_text(struct strbuf *s, const struct fathom_model *m, struct totals sum)
 {
     const struct sam_config *sam = &m->config.sam;
+    const struct clip_config *clip = &m->config.clip;
     const struct encoder_config *enc = &m->config.encoder;
     const struct decoder_config *dec = &m->config.decoder;
     const struct view_config *view = &m->config.view;
@@ -55,8 +56,12 @@ static void write_text(struct strbuf *s, const struct fathom_model *m, struct to
     strbuf_addf(s, "%s\n", kind_name(m->config.kind));
     strbuf_addf(s, "  vision tower  %zu wide, %zu layers, %zu heads, windows of %zu, %zu channels out\n", sam->dim,
                 sam->n_layers, sam->n_heads, sam->window, sam->out_dim);
-    strbuf_addf(s, "  encoder       %zu wide, %zu layers, %zu heads (%zu for keys), mlp %zu, rope theta %g\n", enc->dim,
-                enc->n_layers, enc->n_heads, enc->n_kv_heads, enc->mlp_dim, (double)enc->rope_theta);
+    if (m->config.kind == MODEL_OCR1)
+        strbuf_addf(s, "  CLIP body     %zu wide, %zu layers, %zu heads, mlp %zu\n", clip->dim, clip->n_layers,
+                    clip->n_heads, clip->mlp_dim);
+    else
+        strbuf_addf(s, "  encoder       %zu wide, %zu layers, %zu heads (%zu for keys), mlp %zu, rope theta %g\n",
+                    enc->dim, enc->n_layers, enc->n_heads, enc->n_kv_heads, enc->mlp_dim, (double)enc->rope_theta);
     strbuf_addf(s, "  decoder       %zu wide, %zu layers (%zu dense), %zu heads of %zu, mlp %zu, rope theta %g\n",
                 dec->dim, dec->n_layers, dec->n_dense_layers, dec->n_heads, dec->head_dim, dec->mlp_dim,
                 (double)dec->rope_theta);

@@ -25,7 +25,9 @@ enum fathom_status model_from_weights(struct fathom_model **out, struct weights 
     }
     m->weights = w;
     m->config = *config;
-    if ((status = ocr2_bind(&m->ocr2, &m->config, m->weights, err))) {
+    m->decoder = config->kind == MODEL_OCR1 ? &m->ocr1.decoder : &m->ocr2.decoder;
+    status = config->kind == MODEL_OCR1 ? ocr1_bind(&m->ocr1, config, w, err) : ocr2_bind(&m->ocr2, config, w, err);
+    if (status) {
         fathom_model_close(m);
         return status;
     }
@@ -44,10 +46,6 @@ enum fathom_status model_open_network(struct fathom_model **out, const char *dir
     if ((status = config_load(&config, dir, w, err))) {
         weights_close(w);
         return status;
-    }
-    if (config.kind != MODEL_OCR2) {
-        weights_close(w);
-        return fail(err, FATHOM_EUNSUPPORTED, "'%s' is not a DeepSeek-OCR-2 model", dir);
     }
     if ((status = model_from_weights(out, w, &config, err)))
         return fail_at(err, "'%s': ", dir);
@@ -94,7 +92,10 @@ void fathom_model_close(struct fathom_model *m)
 {
     if (!m)
         return;
-    ocr2_release(&m->ocr2);
+    if (m->config.kind == MODEL_OCR1)
+        ocr1_release(&m->ocr1);
+    else
+        ocr2_release(&m->ocr2);
     tokenizer_close(m->tokenizer);
     weights_close(m->weights);
     free(m);

@@ -2,6 +2,7 @@
 #ifndef FATHOM_ENGINE_MODEL_H
 #define FATHOM_ENGINE_MODEL_H
 
+#include "models/deepseek_ocr1.h"
 #include "models/deepseek_ocr2.h"
 #include "text/tokenizer.h"
 #include "weights/config.h"
@@ -9,10 +10,14 @@
 struct fathom_model {
     struct weights *weights; /* owned                                        */
     struct model_config config;
-    struct ocr2 ocr2;
-    struct tokenizer *tokenizer; /* owned; NULL when opened without          */
-    int32_t image_id;            /* of "<image>"                             */
-    int32_t cell_ids[2];         /* of "<td>", "</td>", or -1                */
+    union { /* by config.kind */
+        struct ocr1 ocr1;
+        struct ocr2 ocr2;
+    };
+    const struct decoder *decoder; /* of that model                              */
+    struct tokenizer *tokenizer;   /* owned; NULL when opened without          */
+    int32_t image_id;              /* of "<image>"                             */
+    int32_t cell_ids[2];           /* of "<td>", "</td>", or -1                */
 };
 
 /* Opens config and weights of a folder and binds the network; no tokenizer (fathom-probe needs none). */

@@ -8,6 +8,7 @@
 #include "engine/cost.h"
 #include "engine/generate.h"
 #include "engine/page_views.h"
+#include "engine/vision.h"
 #include "text/prompt.h"
 
 static const char default_prompt[] = "<image>\n<|grounding|>Convert the document to markdown.";
@@ -64,7 +65,6 @@ static enum fathom_status see(struct job *job, const uint8_t *rgb, int width, in
                               struct fathom_err *err)
 {
     struct fathom_context *ctx = job->ctx;
-    const struct ocr2 *m = &ctx->model->ocr2;
     struct run run = context_run(ctx);
     struct views views = {0};
     enum fathom_status status;
@@ -77,21 +77,16 @@ static enum fathom_status see(struct job *job, const uint8_t *rgb, int width, in
         return fail(err, FATHOM_ECANCELLED, "cancelled");
     }
     struct picture picture = views_picture(&views);
-    size_t n = ocr2_image_tokens(m, &picture);
-    *block = run_alloc(&run, n, m->decoder.cfg.dim);
-    ocr2_picture_forward(&run, m, &picture, block, on_view, job);
+    *block = run_alloc(&run, vision_tokens(ctx->model, &picture), ctx->model->config.decoder.dim);
+    vision_forward(&run, ctx->model, &picture, block, on_view, job);
     views_free(&views);
     if (!run_ok(&run)) {
         *err = run.err;
         return err->status;
     }
-    size_t tile = sam_map_side(&m->sam.cfg, picture.tile_side), base = sam_map_side(&m->sam.cfg, picture.base_side);
     job->stats.n_views = picture.n_local + 1;
     job->stats.vision_ms = clock_ms() - start;
-    job->stats.vision_flop = sam_flop(&m->sam.cfg, picture.base_side) + encoder_flop(&m->encoder.cfg, base * base);
-    if (picture.n_local)
-        job->stats.vision_flop += (double)picture.n_local * (sam_flop(&m->sam.cfg, picture.tile_side) +
-                                                             encoder_flop(&m->encoder.cfg, tile * tile));
+    job->stats.vision_flop = vision_flop(ctx->model, &picture);
     job->stats.vision_peak_bytes = ctx->arena.peak_bytes;
     return FATHOM_OK;
 }
@@ -137,7 +132,7 @@ static enum fathom_status decode(struct job *job, struct generation *out, struct
     job->stats.decode_ms = clock_ms() - start;
     job->stats.n_output_tokens = out->n_tok;
     size_t steps = ctx->kv.n_tok - n_prompt, middle = n_prompt + steps / 2;
-    job->stats.decode_bytes = (double)steps * decoder_step_bytes(&ctx->model->ocr2.decoder, &ctx->kv, middle);
+    job->stats.decode_bytes = (double)steps * decoder_step_bytes(ctx->model->decoder, &ctx->kv, middle);
     job->stats.kv_bytes = kv_cache_bytes(&ctx->kv, ctx->kv.n_tok);
     return status;
 }

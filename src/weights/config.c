@@ -64,6 +64,19 @@ struct model_config config_ocr2_published(void)
     return c;
 }
 
+struct model_config config_ocr1_published(void)
+{
+    struct model_config c = config_ocr2_published();
+    c.kind = MODEL_OCR1;
+    c.sam.out_dim = 1024;
+    c.encoder = (struct encoder_config){0};
+    c.clip = (struct clip_config){
+        .dim = 1024, .n_layers = 24, .n_heads = 16, .mlp_dim = 4096, .pos_side = 16, .norm_eps = 1e-5f};
+    c.view.tile_side = 640;
+    c.view.max_tiles = 9; /* as the model's own code, spec §2.7 */
+    return c;
+}
+
 size_t config_view_tokens(const struct sam_config *sam, size_t side)
 {
     size_t half = (side / sam->patch + 1) / 2, map = (half + 1) / 2;
@@ -95,10 +108,14 @@ static enum fathom_status check_decoder(const struct decoder_config *c, struct f
     return check_heads("decoder", c->dim, c->n_heads, c->n_kv_heads, c->head_dim, err);
 }
 
-/* The encoder has queries for 144 and for 256 tokens and for no other number. */
+/* OCR-2's encoder has queries for 144 and for 256 tokens and for no other number; OCR-1 takes any map. */
 static enum fathom_status check_view(const struct model_config *c, size_t side, struct fathom_err *err)
 {
     size_t n = config_view_tokens(&c->sam, side);
+    if (c->kind == MODEL_OCR1)
+        return side % 64 || side < 256
+                   ? fail(err, FATHOM_EUNSUPPORTED, "views of %zu pixels, expected a multiple of 64", side)
+                   : FATHOM_OK;
     if (side % c->sam.patch || (n != 144 && n != 256))
         return fail(err, FATHOM_EUNSUPPORTED, "views of %zu pixels, expected 768 or 1024", side);
     return FATHOM_OK;
@@ -108,7 +125,10 @@ static enum fathom_status check(const struct model_config *c, struct fathom_err 
 {
     const struct encoder_config *e = &c->encoder;
     enum fathom_status status = check_decoder(&c->decoder, err);
-    if (!status)
+    if (!status && c->kind == MODEL_OCR1 && c->clip.dim % c->clip.n_heads)
+        status =
+            fail(err, FATHOM_EFORMAT, "CLIP: width %zu cannot be divided into %zu heads", c->clip.dim, c->clip.n_heads);
+    if (!status && c->kind == MODEL_OCR2)
         status = check_heads("encoder", e->dim, e->n_heads, e->n_kv_heads, e->head_dim, err);
     if (!status && c->sam.dim % c->sam.n_heads)
         status = fail(err, FATHOM_EFORMAT, "vision tower: width %zu cannot be divided into %zu heads", c->sam.dim,
@@ -145,7 +165,7 @@ static const char *architecture_of(const struct json *j, const struct json_node 
     return name && name->type == JSON_STRING ? name->text : "";
 }
 
-/* w NULL: by the file alone. An architecture of another name may still be OCR-2: its tensors tell. */
+/* w NULL: by the file alone. An architecture of another name may still be one of ours: its tensors tell. */
 static enum fathom_status read_config(struct model_config *c, const char *path, const struct weights *w,
                                       struct fathom_err *err)
 {
@@ -158,7 +178,7 @@ static enum fathom_status read_config(struct model_config *c, const char *path, 
     config_from_json(c, &kind_known, &r, json_root(&j));
     kind_known |= w && weights_find(w, "model.qwen2_model.query_768.weight");
     status = r.status;
-    if (!status && (!kind_known || c->kind != MODEL_OCR2))
+    if (!status && (!kind_known || c->kind == MODEL_V4))
         status = fail(err, FATHOM_EUNSUPPORTED, "architecture '%.100s' is not supported",
                       architecture_of(&j, json_root(&j)));
     json_free(&j);
@@ -174,9 +194,9 @@ enum fathom_status config_read(struct model_config *c, const char *path, struct 
         return status;
     struct encoder_config *e = &c->encoder;
     struct decoder_config *d = &c->decoder;
-    if (e->n_heads == 0)
+    if (c->kind == MODEL_OCR2 && e->n_heads == 0)
         e->n_heads = e->dim / ENCODER_HEAD_DIM ? e->dim / ENCODER_HEAD_DIM : 1;
-    if (e->head_dim == 0)
+    if (c->kind == MODEL_OCR2 && e->head_dim == 0)
         e->head_dim = e->dim % e->n_heads ? 0 : e->dim / e->n_heads;
     if (d->head_dim == 0)
         d->head_dim = d->dim % d->n_heads ? 0 : d->dim / d->n_heads;

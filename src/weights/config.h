@@ -64,7 +64,8 @@ enum fathom_status config_load(struct model_config *c, const char *dir, const st
  * what it does not say is as published. */
 enum fathom_status config_read(struct model_config *c, const char *path, struct fathom_err *err);
 
-/* The published OCR-2 sizes, for weights made in memory. */
+/* The published sizes, for weights made in memory. */
+struct model_config config_ocr1_published(void);
 struct model_config config_ocr2_published(void);
 
 /* Vision tokens of a view of side x side pixels: a map of ceil(ceil(side / patch / 2) / 2) squared. */

@@ -117,6 +117,18 @@ static void read_global_layers(struct config_reader *r, const struct config_sect
         c->is_global[layer] = true;
 }
 
+static void read_clip(struct config_reader *r, const struct config_section *s, struct clip_config *c)
+{
+    size_t side = 0, patch = 14;
+    config_size(r, s, "width", 1, MAX_DIM, &c->dim);
+    config_size(r, s, "layers", 1, MAX_LAYERS, &c->n_layers);
+    config_size(r, s, "heads", 1, MAX_HEADS, &c->n_heads);
+    config_size(r, s, "patch_size", 1, 256, &patch);
+    if (config_size(r, s, "image_size", patch, MAX_SIDE, &side))
+        c->pos_side = side / patch;
+    c->mlp_dim = 4 * c->dim;
+}
+
 /* The published form gives the widths only: mlp_ratio and the last of downsample_channels are wrong in it, and the
  * encoder's other sizes are in no file. */
 static void read_vision_published(struct config_reader *r, const struct json_node *root, struct model_config *c)
@@ -125,6 +137,7 @@ static void read_vision_published(struct config_reader *r, const struct json_nod
     struct config_section width = config_section(r, vision.object, "width", "vision_config.width.");
     struct config_section sam = config_section(r, width.object, "sam_vit_b", "vision_config.width.sam_vit_b.");
     struct config_section encoder = config_section(r, width.object, "qwen2-0-5b", "vision_config.width.qwen2-0-5b.");
+    struct config_section clip = config_section(r, width.object, "clip-l-14-224", "vision_config.width.clip-l-14-224.");
     size_t side = 0;
     config_size(r, &sam, "width", 1, MAX_DIM, &c->sam.dim);
     config_size(r, &sam, "layers", 1, MAX_LAYERS, &c->sam.n_layers);
@@ -134,6 +147,11 @@ static void read_vision_published(struct config_reader *r, const struct json_nod
     c->sam.mlp_dim = 4 * c->sam.dim;
     if (config_size(r, &vision, "image_size", c->sam.patch, MAX_SIDE, &side))
         c->sam.pos_side = side / c->sam.patch;
+    if (c->kind == MODEL_OCR1) {
+        read_clip(r, &clip, &c->clip);
+        c->sam.out_dim = c->clip.dim;
+        return;
+    }
     config_size(r, &encoder, "dim", 1, MAX_DIM, &c->encoder.dim);
     c->sam.out_dim = c->encoder.dim;
     c->encoder.n_heads = c->encoder.head_dim = 0;
@@ -181,9 +199,11 @@ static void read_encoder(struct config_reader *r, const struct config_section *s
 
 void config_from_json(struct model_config *c, bool *kind_known, struct config_reader *r, const struct json_node *root)
 {
-    *c = config_ocr2_published();
-    *kind_known = read_kind(r, root, &c->kind);
-    if (*kind_known && c->kind != MODEL_OCR2) /* another family's file means other things by the same words */
+    enum model_kind kind = MODEL_OCR2;
+    *kind_known = read_kind(r, root, &kind);
+    *c = kind == MODEL_OCR1 ? config_ocr1_published() : config_ocr2_published();
+    c->kind = kind;
+    if (kind == MODEL_V4) /* another family's file means other things by the same words */
         return;
     struct config_section top = {root, NULL, ""};
     config_id(r, &top, "image_token_id", &c->image_id);

@@ -166,6 +166,15 @@ static void probe_encoder(struct prober *p, struct encoder_config *c)
     probe_heads(p, "model.qwen2_model.model.model.layers.0.self_attn.", c->n_heads, &c->n_kv_heads, &c->head_dim);
 }
 
+static void probe_clip(struct prober *p, struct clip_config *c)
+{
+    const char *first = "model.vision_model.transformer.layers.0.";
+    c->n_layers = count_layers(p, "model.vision_model.transformer.layers.", "layer_norm1.weight");
+    c->dim = extent(p, 1, 0, "%slayer_norm1.weight", first);
+    c->mlp_dim = extent(p, 2, 0, "%smlp.fc1.weight", first);
+    c->pos_side = square_root(extent(p, 2, 0, "model.vision_model.embeddings.position_embedding.weight") - 1);
+}
+
 static void probe_decoder(struct prober *p, struct decoder_config *c)
 {
     c->vocab_size = extent(p, 2, 0, "model.embed_tokens.weight");
@@ -192,6 +201,9 @@ enum fathom_status config_from_tensors(struct model_config *c, const struct weig
     struct prober p = {w, err, FATHOM_OK};
     probe_decoder(&p, &c->decoder);
     probe_sam(&p, &c->sam);
-    probe_encoder(&p, &c->encoder);
+    if (c->kind == MODEL_OCR1)
+        probe_clip(&p, &c->clip);
+    else
+        probe_encoder(&p, &c->encoder);
     return p.status;
 }

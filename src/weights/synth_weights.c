@@ -60,15 +60,15 @@ static enum fathom_status fill_all(struct weights *w, uint16_t *at, const struct
     return status ? status : set_finish(w, err);
 }
 
-enum fathom_status synth_ocr2_weights(struct weights **out, const struct model_config *c, struct pool *pool,
-                                      struct fathom_err *err)
+enum fathom_status synth_ocr_weights(struct weights **out, const struct model_config *c, struct pool *pool,
+                                     struct fathom_err *err)
 {
     struct tensor_spec *specs = NULL;
     size_t n = 0;
     uint16_t *block = NULL;
     enum fathom_status status = weights_create(out, err);
     if (!status)
-        status = ocr2_tensors(&specs, &n, c, err);
+        status = ocr_tensors(&specs, &n, c, err);
     if (!status)
         status = allocate(&block, specs, n, err);
     if (!status)

@@ -44,7 +44,7 @@ static int setup(void **state)
 
     (void)state;
     golden = golden_open("tests/golden/golden_ocr.safetensors");
-    if (pool_create(pool_default_threads(), &pool, &err) || synth_ocr2_weights(&w, &config, pool, &err) ||
+    if (pool_create(pool_default_threads(), &pool, &err) || synth_ocr_weights(&w, &config, pool, &err) ||
         model_from_weights(&model, w, &config, &err))
         fail_msg("%s", err.message);
     pool_destroy(pool);
@@ -57,22 +57,6 @@ static int teardown(void **state)
     fathom_model_close(model);
     safetensors_close(&golden);
     return 0;
-}
-
-/* The distance of the golden rows (every step-th) of one stage, views counted from `view`. */
-static void check_stage(const char *name, const struct tensor *stage, size_t view, double limit)
-{
-    const struct tensor *want = golden_get(&golden, name);
-    size_t rows = want->shape[1], dim = want->shape[2], step = stage->shape[0] == 256 ? 17 : 13;
-    float *got = malloc(rows * dim * sizeof *got);
-    assert_non_null(got);
-    assert_int_equal(stage->shape[1], dim);
-    for (size_t r = 0; r < rows; r++)
-        memcpy(got + r * dim, tensor_row(stage, r * step), dim * sizeof *got);
-    double distance = relative_l2(got, (const float *)want->data + view * rows * dim, rows * dim);
-    print_message("%-24s view %zu: %.2e (limit %.1e)\n", name, view, distance, limit);
-    free(got);
-    assert_true(distance <= limit); /* false for NaN */
 }
 
 /* One view; its projected tokens go to block from *row on. */
@@ -89,7 +73,7 @@ static void check_view(struct fathom_context *ctx, const float *pixels, size_t s
     assert_string_equal(run.err.message, "");
     for (int i = 0; i < 3; i++) {
         snprintf(name, sizeof name, "ocr2.%s.%s", kind, stages[i]);
-        check_stage(name, got[i], view, limit[i]);
+        golden_check_stage(&golden, name, got[i], view, side == 1024 ? 17 : 13, limit[i]);
     }
     memcpy(block + *row * 1280, v.projector.data, v.projector.shape[0] * 1280 * sizeof(float));
     *row += v.projector.shape[0];

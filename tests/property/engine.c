@@ -293,7 +293,7 @@ static void test_not_finite(void **state)
     struct heard h = {0};
 
     (void)state;
-    assert_int_equal(synth_ocr2_weights(&w, &c, NULL, &err), FATHOM_OK);
+    assert_int_equal(synth_ocr_weights(&w, &c, NULL, &err), FATHOM_OK);
     ((uint16_t *)weights_find(w, "model.layers.1.self_attn.o_proj.weight")->tensor.data)[77] = 0x7fc0;
     assert_int_equal(model_from_weights(&damaged, w, &c, &err), FATHOM_OK);
     assert_int_equal(tokenizer_open(&damaged->tokenizer, "models/mini/tokenizer.json", &err), FATHOM_OK);

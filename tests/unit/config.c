@@ -51,7 +51,7 @@ static int make_folder(void **state)
     (void)state;
     dir = temp_create();
     char *path = temp_path(dir, "model.safetensors");
-    int failed = ocr2_tensors(&specs, &n, &c, NULL) || synth_write(path, specs, n, NULL, NULL) ||
+    int failed = ocr_tensors(&specs, &n, &c, NULL) || synth_write(path, specs, n, NULL, NULL) ||
                  weights_open(&weights, dir, NULL);
     free(specs);
     free(path);
@@ -126,7 +126,7 @@ static void test_published(void **state)
     (void)state;
     c.encoder.n_heads = 2;
     c.encoder.head_dim = 64;
-    assert_int_equal(synth_ocr2_weights(&w, &c, NULL, NULL), 0);
+    assert_int_equal(synth_ocr_weights(&w, &c, NULL, NULL), 0);
     write_text(dir, "config.json", published);
     expected.encoder.n_heads = 2;
     expected.encoder.n_kv_heads = 1;

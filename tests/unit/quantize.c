@@ -74,7 +74,7 @@ static void test_folder(void **state)
     struct fathom_err err;
     char *dir = temp_create(), *path = temp_path(dir, "model.safetensors");
     (void)state;
-    assert_int_equal(synth_ocr2_weights(&w, &c, NULL, NULL), 0);
+    assert_int_equal(synth_ocr_weights(&w, &c, NULL, NULL), 0);
     assert_int_equal(quantize_write(path, w, NULL), 0);
     if (weights_open(&q, dir, &err))
         fail_msg("%s", err.message);
@@ -163,7 +163,7 @@ static void test_built_in_model(void **state)
     if (weights_open(&w, "models/mini", &err) || config_load(&c, "models/mini", w, &err))
         fail_msg("%s", err.message);
     struct tensor_spec *specs;
-    assert_int_equal(ocr2_tensors(&specs, &n, &c, NULL), 0);
+    assert_int_equal(ocr_tensors(&specs, &n, &c, NULL), 0);
     assert_int_equal(weights_count(w), n);
     for (size_t i = 0; i < n; i++) {
         struct tensor t;

@@ -2,7 +2,7 @@
 #include "weights/synth.h"
 #include "base/half.h"
 #include "base/pool.h"
-#include "weights/ocr2_tensors.h"
+#include "weights/ocr_tensors.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -101,7 +101,7 @@ static void test_published_tensor_list(void **state)
     struct tensor_spec *specs;
     size_t n, parameters = 0;
     (void)state;
-    assert_int_equal(ocr2_tensors(&specs, &n, &c, NULL), 0);
+    assert_int_equal(ocr_tensors(&specs, &n, &c, NULL), 0);
     for (size_t i = 0; i < n; i++)
         parameters += tensor_spec_elements(&specs[i]);
     assert_int_equal(n, 2707);

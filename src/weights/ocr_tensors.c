@@ -1,4 +1,4 @@
-#include "weights/ocr2_tensors.h"
+#include "weights/ocr_tensors.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -118,6 +118,29 @@ static void list_encoder(struct list *l, const struct encoder_config *c)
     vector(l, "norm.weight", dim);
 }
 
+static void list_clip(struct list *l, const struct clip_config *c)
+{
+    size_t dim = c->dim;
+    set_prefix(l, "model.vision_model.");
+    vector(l, "embeddings.class_embedding", dim);
+    conv(l, "embeddings.patch_embedding.weight", dim, 3, 14); /* in the published files, though nothing uses it */
+    matrix(l, "embeddings.position_embedding.weight", 1 + c->pos_side * c->pos_side, dim);
+    norm(l, "pre_layrnorm.weight", "pre_layrnorm.bias", dim);
+    for (size_t i = 0; i < c->n_layers; i++) {
+        set_prefix(l, "model.vision_model.transformer.layers.%zu.", i);
+        norm(l, "layer_norm1.weight", "layer_norm1.bias", dim);
+        norm(l, "layer_norm2.weight", "layer_norm2.bias", dim);
+        matrix(l, "self_attn.qkv_proj.weight", 3 * dim, dim);
+        vector(l, "self_attn.qkv_proj.bias", 3 * dim);
+        matrix(l, "self_attn.out_proj.weight", dim, dim);
+        vector(l, "self_attn.out_proj.bias", dim);
+        matrix(l, "mlp.fc1.weight", c->mlp_dim, dim);
+        vector(l, "mlp.fc1.bias", c->mlp_dim);
+        matrix(l, "mlp.fc2.weight", dim, c->mlp_dim);
+        vector(l, "mlp.fc2.bias", dim);
+    }
+}
+
 static void list_mlp(struct list *l, size_t hidden, size_t dim)
 {
     matrix(l, "gate_proj.weight", hidden, dim);
@@ -157,14 +180,20 @@ static void list_decoder(struct list *l, const struct decoder_config *c)
     matrix(l, "lm_head.weight", c->vocab_size, dim);
 }
 
-enum fathom_status ocr2_tensors(struct tensor_spec **out, size_t *n, const struct model_config *c,
-                                struct fathom_err *err)
+enum fathom_status ocr_tensors(struct tensor_spec **out, size_t *n, const struct model_config *c,
+                               struct fathom_err *err)
 {
     struct list l = {0};
     list_sam(&l, &c->sam);
-    list_encoder(&l, &c->encoder);
+    if (c->kind == MODEL_OCR1)
+        list_clip(&l, &c->clip);
+    else
+        list_encoder(&l, &c->encoder);
     set_prefix(&l, "model.");
-    matrix(&l, "projector.layers.weight", c->decoder.dim, c->encoder.dim);
+    if (c->kind == MODEL_OCR1)
+        vector(&l, "image_newline", c->decoder.dim);
+    matrix(&l, "projector.layers.weight", c->decoder.dim,
+           c->kind == MODEL_OCR1 ? c->clip.dim + c->sam.out_dim : c->encoder.dim);
     vector(&l, "projector.layers.bias", c->decoder.dim);
     vector(&l, "view_seperator", c->decoder.dim);
     list_decoder(&l, &c->decoder);
