@@ -1,5 +1,6 @@
 #include "stream.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define REF "<|ref|>"
@@ -45,9 +46,23 @@ static size_t spaces_length(const char *text, size_t n)
     return length;
 }
 
+/* Adds to what was handed on. Of Markdown the line ends that tags left behind are dropped: at the beginning, and after
+ * two others. */
+static void put(struct stream *s, const char *text, size_t n)
+{
+    if (s->raw)
+        text_add(&s->sent, text, n);
+    for (size_t i = 0; i < n && !s->raw; i++) {
+        const char *end = s->sent.bytes + s->sent.n;
+        bool spare = s->sent.n == 0 || (s->sent.n >= 2 && end[-1] == '\n' && end[-2] == '\n');
+        if (text[i] != '\n' || !spare)
+            text_add(&s->sent, text + i, 1);
+    }
+}
+
 static void send(struct stream *s, const char *text, size_t n)
 {
-    text_add(&s->sent, text, n);
+    put(s, text, n);
     s->done += n;
 }
 
@@ -72,8 +87,10 @@ static void take_item(struct stream *s, const char *item, size_t n)
         s->held = true;
         return;
     }
-    if (match(item, n, IMAGE) == WHOLE)
-        text_add_format(&s->sent, "![](images/%zu.jpg)\n", s->n_images++);
+    if (match(item, n, IMAGE) == WHOLE) {
+        char link[64];
+        put(s, link, (size_t)snprintf(link, sizeof link, "![](images/%zu.jpg)\n", s->n_images++));
+    }
     s->done += n;
 }
 

@@ -150,6 +150,18 @@ static size_t spell_out(char *text, size_t n)
     return to;
 }
 
+/* Drops line ends that tags left behind, in place: at the beginning, and after two others. Returns the new length. */
+static size_t drop_line_ends(char *text, size_t n)
+{
+    size_t to = 0;
+    for (size_t at = 0; at < n; at++) {
+        bool spare = to == 0 || (to >= 2 && text[to - 1] == '\n' && text[to - 2] == '\n');
+        if (text[at] != '\n' || !spare)
+            text[to++] = text[at];
+    }
+    return to;
+}
+
 static void write_markdown(const char *raw, const char *end, const struct tag *tags, size_t n_tags,
                            struct numbering *numbering, char *out)
 {
@@ -168,7 +180,7 @@ static void write_markdown(const char *raw, const char *end, const struct tag *t
     to += end - raw;
     size_t n = (size_t)(to - out);
     n = others ? spell_out(out, n) : n;
-    out[n] = 0;
+    out[drop_line_ends(out, n)] = 0;
 }
 
 enum fathom_status layout_markdown(const char *raw, char **out, struct fathom_err *err)

@@ -22,7 +22,8 @@ enum fathom_status layout_parse(struct layout *out, const char *raw, int width, 
 void layout_free(struct layout *l);
 
 /* The reference's Markdown: image items become ![](images/K.jpg), all other tags go, \coloneqq and \eqqcolon are
- * spelled out (spec §6.3 HF infer rule). *out is the caller's to free. Linear time, for which one thing differs: the
+ * spelled out (spec §6.3 HF infer rule), and runs of line ends become two, as in the reference's PDF script; none is left
+ * at the beginning. *out is the caller's to free. Linear time, for which one thing differs: the
  * reference replaces the text of an item wherever it is, even at the end of a longer item with an unclosed tag in front. */
 enum fathom_status layout_markdown(const char *raw, char **out, struct fathom_err *err);
 

@@ -23,6 +23,7 @@ static const char *const pages[] = {
     "日本語のテキスト\n",
     ITEM("title", "1, 2, 3, 4") "\n# A title\n\n" ITEM("text", "5, 6, 7, 8") "\nText of it.\n",
     ITEM("image", "1, 2, 3, 4") "\n\n" ITEM("image", "5, 6, 7, 8") "\nA caption.",
+    "a\n\n\n\nb\n \n\n\n" ITEM("text", "1, 2, 3, 4") "\n\n\nc",
     "before " ITEM("text", "1, 2, 3, 4") ITEM("image", "1, 2, 3, 4") " after",
     /* the same item twice: both become the picture of the first */
     ITEM("image", "1, 2, 3, 4") "\n" ITEM("text", "1, 2, 3, 4")

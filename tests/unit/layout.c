@@ -240,7 +240,8 @@ static void test_markdown(void **state)
         {" \n plain\n\n", "plain"},
         {"text<｜end▁of▁sentence｜>", "text"},
         {"text\n<｜end▁of▁sentence｜>", "text"},
-        {ITEM("title", "[[1,2,3,4]]") "\n# R\n\n" ITEM("text", "[[1,2,3,4]]") "\nOne", "\n# R\n\n\nOne"},
+        {ITEM("title", "[[1,2,3,4]]") "\n# R\n\n" ITEM("text", "[[1,2,3,4]]") "\nOne", "# R\n\nOne"},
+        {"a\n\n\n\n\nb\n\nc\nd", "a\n\nb\n\nc\nd"},
         {ITEM("image", "[[1,2,3,4]]") "\nA\n" ITEM("text", "[]") "B\n" ITEM("image", "[[5,6,7,8]]"),
          "![](images/0.jpg)\n\nA\nB\n![](images/1.jpg)\n"},
         /* equal items share the first one's number, and still count */
