@@ -46,7 +46,8 @@ static uint64_t random_u64(void)
 
 static float random_normal(void)
 {
-    double u = ((double)(random_u64() >> 11) + 1) / 9007199254740993.0, v = (double)(random_u64() >> 11) / 9007199254740992.0;
+    double u = ((double)(random_u64() >> 11) + 1) / 9007199254740993.0,
+           v = (double)(random_u64() >> 11) / 9007199254740992.0;
     return (float)(sqrt(-2 * log(u)) * cos(6.283185307179586 * v));
 }
 
@@ -147,9 +148,15 @@ static double distance(const matrix &a, const matrix &b)
 }
 
 /* Rounding of the weights and of the result; measured 1.9e-3 and 2.5e-4. */
-static double tolerance(enum dtype dtype) { return dtype == DTYPE_BF16 ? 3e-3 : 5e-4; }
+static double tolerance(enum dtype dtype)
+{
+    return dtype == DTYPE_BF16 ? 3e-3 : 5e-4;
+}
 
-static const char *level_name(enum cuda_level level) { return level == CUDA_LEVEL_BEST ? "best" : "general"; }
+static const char *level_name(enum cuda_level level)
+{
+    return level == CUDA_LEVEL_BEST ? "best" : "general";
+}
 
 /* ---- attention_relpos ------------------------------------------------------------------------------------------- */
 
@@ -242,13 +249,14 @@ static void test_relpos(const relpos_case &c)
         CUDA(cudaDeviceSynchronize());
         data.y.download();
         CHECK(data.y.canaries_live(), "%s %s: wrote outside of y", name, level_name(level));
-        CHECK(data.y.count_nan() == 0, "%s %s: %zu of %zu elements are NaN", name, level_name(level), data.y.count_nan(),
-              data.y.host.size());
+        CHECK(data.y.count_nan() == 0, "%s %s: %zu of %zu elements are NaN", name, level_name(level),
+              data.y.count_nan(), data.y.host.size());
         const size_t n_all = data.n * c.shape.n_heads, n_sample = n_all * data.kh * data.kw > 20000000 ? 200 : n_all;
         double difference = 0, norm = 0;
         std::vector<double> row;
         for (size_t i = 0; i < n_sample; i++) {
-            size_t at = n_sample == n_all ? i : random_u64() % n_all, token = at / c.shape.n_heads, head = at % c.shape.n_heads;
+            size_t at = n_sample == n_all ? i : random_u64() % n_all, token = at / c.shape.n_heads,
+                   head = at % c.shape.n_heads;
             size_t x = token % c.shape.gw, y = token / c.shape.gw % c.shape.gh, view = token / c.shape.gw / c.shape.gh;
             relpos_row(c, data, view, y, x, head, row);
             for (size_t k = 0; k < c.d; k++) {
@@ -282,11 +290,13 @@ static void test_relpos(const relpos_case &c)
         y.shape[0] = qkv.shape[0] = n;
         y.data = data.y.data() + skip * data.width;
         qkv.data = data.qkv.data() + skip * 3 * data.width;
-        CHECK(cuda_attention_relpos(&y, &qkv, &pad, &h, &w, one, CUDA_LEVEL_BEST, 0, NULL) == FATHOM_OK, "%s: one view", name);
+        CHECK(cuda_attention_relpos(&y, &qkv, &pad, &h, &w, one, CUDA_LEVEL_BEST, 0, NULL) == FATHOM_OK, "%s: one view",
+              name);
         CUDA(cudaDeviceSynchronize());
         data.y.download();
-        CHECK(!memcmp(data.y.host.data() + skip * data.width, first.host.data() + skip * data.width, n * data.width * 2),
-              "%s: a view by itself differs", name);
+        CHECK(
+            !memcmp(data.y.host.data() + skip * data.width, first.host.data() + skip * data.width, n * data.width * 2),
+            "%s: a view by itself differs", name);
     }
     printf("%s: float64 %.2e (general %.2e)\n", name, far[CUDA_LEVEL_BEST], far[CUDA_LEVEL_GENERAL]);
     fflush(stdout);
@@ -297,8 +307,9 @@ static void test_relpos_isolation(size_t window)
 {
     relpos_case c = {DTYPE_BF16, {2, 20, 18, 2, window}, 64, 1};
     relpos_data data(c);
-    data.qkv.host[(7 * 18 + 6) * data.qkv.cols + 5] = matrix::POISON;                   /* q of head 0 of token (7, 6)   */
-    data.qkv.host[(7 * 18 + 6) * data.qkv.cols + 2 * data.width + 70] = matrix::POISON; /* and v of head 1               */
+    data.qkv.host[(7 * 18 + 6) * data.qkv.cols + 5] = matrix::POISON; /* q of head 0 of token (7, 6)   */
+    data.qkv.host[(7 * 18 + 6) * data.qkv.cols + 2 * data.width + 70] =
+        matrix::POISON; /* and v of head 1               */
     data.qkv.upload();
     CHECK(run_relpos(data, c.shape, CUDA_LEVEL_BEST, 0, NULL) == FATHOM_OK, "isolation");
     CUDA(cudaDeviceSynchronize());
@@ -403,9 +414,11 @@ static void test_prefix(const prefix_case &c)
 {
     char name[160];
     snprintf(name, sizeof name, "prefix %s %zu x %zu, prefix %zu, %zu/%zu heads of %zu, amplitude %g",
-             c.dtype == DTYPE_BF16 ? "bf16" : "f16", c.n_seqs, c.n, c.prefix, c.n_heads, c.n_kv_heads, c.d, c.amplitude);
+             c.dtype == DTYPE_BF16 ? "bf16" : "f16", c.n_seqs, c.n, c.prefix, c.n_heads, c.n_kv_heads, c.d,
+             c.amplitude);
     const size_t rows = c.n_seqs * c.n, q_cols = c.n_heads * c.d, kv_cols = c.n_kv_heads * c.d;
-    matrix qkv(c.dtype, rows, q_cols + 2 * kv_cols), y(c.dtype, rows, q_cols, q_cols + 8), first(c.dtype, rows, q_cols, q_cols + 8);
+    matrix qkv(c.dtype, rows, q_cols + 2 * kv_cols), y(c.dtype, rows, q_cols, q_cols + 8),
+        first(c.dtype, rows, q_cols, q_cols + 8);
     qkv.fill(c.amplitude);
     struct tensor q = qkv.tensor(), k = q, v = q, to = y.tensor();
     q.shape[1] = q_cols;
@@ -416,8 +429,8 @@ static void test_prefix(const prefix_case &c)
     for (enum cuda_level level : {CUDA_LEVEL_GENERAL, CUDA_LEVEL_BEST}) {
         struct fathom_err err = {};
         y.poison();
-        enum fathom_status status = cuda_attention_prefix(&to, &q, &k, &v, c.n_heads, c.n_kv_heads, c.n_seqs, c.prefix,
-                                                          level, 0, &err);
+        enum fathom_status status =
+            cuda_attention_prefix(&to, &q, &k, &v, c.n_heads, c.n_kv_heads, c.n_seqs, c.prefix, level, 0, &err);
         CHECK(status == FATHOM_OK, "%s %s: %s", name, level_name(level), err.message);
         CUDA(cudaDeviceSynchronize());
         y.download();
@@ -492,24 +505,30 @@ int main(int argc, char **argv)
 {
     const bool quick = argc > 1 && !strcmp(argv[1], "quick");
     const relpos_case small[] = {
-        {DTYPE_BF16, {1, 4, 64, 2, 0}, 64, 1},  {DTYPE_F16, {2, 5, 48, 2, 0}, 64, 1},  {DTYPE_BF16, {1, 6, 40, 3, 0}, 64, 2},
-        {DTYPE_F16, {1, 7, 33, 1, 0}, 64, 1},   {DTYPE_BF16, {2, 16, 14, 2, 0}, 64, 4}, {DTYPE_BF16, {1, 9, 70, 1, 0}, 64, 1},
-        {DTYPE_BF16, {1, 1, 1, 1, 0}, 64, 1},   {DTYPE_BF16, {1, 2, 100, 1, 0}, 64, 1}, {DTYPE_BF16, {1, 14, 14, 2, 14}, 64, 1},
-        {DTYPE_F16, {2, 20, 31, 2, 14}, 64, 1}, {DTYPE_BF16, {2, 15, 17, 2, 8}, 64, 6}, {DTYPE_BF16, {1, 9, 10, 1, 5}, 64, 1},
-        {DTYPE_BF16, {1, 20, 20, 1, 16}, 64, 1}, {DTYPE_BF16, {1, 30, 22, 1, 20}, 64, 1}, {DTYPE_F16, {1, 9, 12, 2, 0}, 80, 1},
-        {DTYPE_BF16, {1, 9, 12, 2, 7}, 128, 1}, {DTYPE_BF16, {2, 8, 9, 3, 0}, 24, 1},   {DTYPE_BF16, {1, 130, 3, 1, 0}, 64, 1},
+        {DTYPE_BF16, {1, 4, 64, 2, 0}, 64, 1},   {DTYPE_F16, {2, 5, 48, 2, 0}, 64, 1},
+        {DTYPE_BF16, {1, 6, 40, 3, 0}, 64, 2},   {DTYPE_F16, {1, 7, 33, 1, 0}, 64, 1},
+        {DTYPE_BF16, {2, 16, 14, 2, 0}, 64, 4},  {DTYPE_BF16, {1, 9, 70, 1, 0}, 64, 1},
+        {DTYPE_BF16, {1, 1, 1, 1, 0}, 64, 1},    {DTYPE_BF16, {1, 2, 100, 1, 0}, 64, 1},
+        {DTYPE_BF16, {1, 14, 14, 2, 14}, 64, 1}, {DTYPE_F16, {2, 20, 31, 2, 14}, 64, 1},
+        {DTYPE_BF16, {2, 15, 17, 2, 8}, 64, 6},  {DTYPE_BF16, {1, 9, 10, 1, 5}, 64, 1},
+        {DTYPE_BF16, {1, 20, 20, 1, 16}, 64, 1}, {DTYPE_BF16, {1, 30, 22, 1, 20}, 64, 1},
+        {DTYPE_F16, {1, 9, 12, 2, 0}, 80, 1},    {DTYPE_BF16, {1, 9, 12, 2, 7}, 128, 1},
+        {DTYPE_BF16, {2, 8, 9, 3, 0}, 24, 1},    {DTYPE_BF16, {1, 130, 3, 1, 0}, 64, 1},
     };
     const relpos_case large[] = {
-        {DTYPE_BF16, {1, 64, 64, 12, 0}, 64, 1},  {DTYPE_F16, {1, 64, 64, 12, 0}, 64, 1}, {DTYPE_BF16, {1, 64, 64, 12, 0}, 64, 4},
-        {DTYPE_F16, {1, 64, 64, 12, 0}, 64, 4},   {DTYPE_BF16, {2, 48, 48, 12, 0}, 64, 1}, {DTYPE_BF16, {1, 40, 40, 12, 0}, 64, 1},
-        {DTYPE_BF16, {2, 32, 32, 12, 0}, 64, 1},  {DTYPE_BF16, {1, 80, 80, 4, 0}, 64, 1},  {DTYPE_BF16, {2, 64, 64, 12, 14}, 64, 1},
-        {DTYPE_F16, {1, 48, 48, 12, 14}, 64, 1},  {DTYPE_BF16, {1, 40, 40, 12, 14}, 64, 4}, {DTYPE_BF16, {1, 300, 280, 1, 0}, 64, 1},
+        {DTYPE_BF16, {1, 64, 64, 12, 0}, 64, 1},  {DTYPE_F16, {1, 64, 64, 12, 0}, 64, 1},
+        {DTYPE_BF16, {1, 64, 64, 12, 0}, 64, 4},  {DTYPE_F16, {1, 64, 64, 12, 0}, 64, 4},
+        {DTYPE_BF16, {2, 48, 48, 12, 0}, 64, 1},  {DTYPE_BF16, {1, 40, 40, 12, 0}, 64, 1},
+        {DTYPE_BF16, {2, 32, 32, 12, 0}, 64, 1},  {DTYPE_BF16, {1, 80, 80, 4, 0}, 64, 1},
+        {DTYPE_BF16, {2, 64, 64, 12, 14}, 64, 1}, {DTYPE_F16, {1, 48, 48, 12, 14}, 64, 1},
+        {DTYPE_BF16, {1, 40, 40, 12, 14}, 64, 4}, {DTYPE_BF16, {1, 300, 280, 1, 0}, 64, 1},
     };
     const prefix_case prefixes[] = {
-        {DTYPE_BF16, 2, 64, 32, 4, 2, 64, 1},    {DTYPE_BF16, 3, 100, 37, 2, 1, 64, 2},  {DTYPE_F16, 1, 200, 0, 2, 2, 64, 1},
-        {DTYPE_BF16, 1, 130, 130, 2, 1, 64, 1},  {DTYPE_BF16, 1, 130, 999, 2, 1, 64, 1}, {DTYPE_BF16, 1, 1, 0, 1, 1, 64, 1},
-        {DTYPE_F16, 2, 70, 20, 2, 1, 128, 1},    {DTYPE_BF16, 2, 288, 144, 14, 2, 64, 1}, {DTYPE_BF16, 1, 512, 256, 14, 2, 64, 4},
-        {DTYPE_BF16, 1, 1100, 300, 7, 1, 64, 1},
+        {DTYPE_BF16, 2, 64, 32, 4, 2, 64, 1},    {DTYPE_BF16, 3, 100, 37, 2, 1, 64, 2},
+        {DTYPE_F16, 1, 200, 0, 2, 2, 64, 1},     {DTYPE_BF16, 1, 130, 130, 2, 1, 64, 1},
+        {DTYPE_BF16, 1, 130, 999, 2, 1, 64, 1},  {DTYPE_BF16, 1, 1, 0, 1, 1, 64, 1},
+        {DTYPE_F16, 2, 70, 20, 2, 1, 128, 1},    {DTYPE_BF16, 2, 288, 144, 14, 2, 64, 1},
+        {DTYPE_BF16, 1, 512, 256, 14, 2, 64, 4}, {DTYPE_BF16, 1, 1100, 300, 7, 1, 64, 1},
     };
     for (const relpos_case &c : small)
         test_relpos(c);

@@ -17,13 +17,15 @@ enum fathom_status current_device(struct cuda_device *out, struct fathom_err *er
     if (!error)
         error = cudaDeviceGetAttribute(&out->minor, cudaDevAttrComputeCapabilityMinor, out->id);
     if (!error)
+        error = cudaDeviceGetAttribute(&out->n_mp, cudaDevAttrMultiProcessorCount, out->id);
+    if (!error)
         error = cudaDeviceGetAttribute(&shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, out->id);
     if (error)
         return cuda_status(error, "reading the CUDA device's properties", err);
     out->block_shared_bytes = (size_t)shared_bytes;
     if (out->major < 8)
-        return fail(err, FATHOM_EUNSUPPORTED, "CUDA device %d has compute capability %d.%d, the kernels need 8.0", out->id,
-                    out->major, out->minor);
+        return fail(err, FATHOM_EUNSUPPORTED, "CUDA device %d has compute capability %d.%d, the kernels need 8.0",
+                    out->id, out->major, out->minor);
     return FATHOM_OK;
 }
 
@@ -35,7 +37,8 @@ enum fathom_status check_matrix(const char *name, const struct tensor *t, enum d
     bool vector = t->n_dims == 1;
     size_t t_rows = vector ? 1 : t->shape[0], t_cols = vector ? t->shape[0] : t->shape[1];
     if (t->n_dims > 2 || t_rows != rows || t_cols != cols)
-        return fail(err, FATHOM_EINVAL, "%s has shape [%zu, %zu], expected [%zu, %zu]", name, t_rows, t_cols, rows, cols);
+        return fail(err, FATHOM_EINVAL, "%s has shape [%zu, %zu], expected [%zu, %zu]", name, t_rows, t_cols, rows,
+                    cols);
     size_t row_stride = vector ? cols : t->stride[0];
     if (t->stride[t->n_dims - 1] != 1 || row_stride < cols || (packed && row_stride != cols))
         return fail(err, FATHOM_EINVAL, "%s has strides [%zu, %zu], expected %s[%zu, 1]", name, row_stride,
@@ -60,8 +63,8 @@ enum fathom_status tensor_map(CUtensorMap *out, const void *data, int n_dims, co
 {
     void *function = NULL;
     cudaDriverEntryPointQueryResult found;
-    cudaError_t error = cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000, cudaEnableDefault,
-                                                         &found);
+    cudaError_t error =
+        cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000, cudaEnableDefault, &found);
     if (error || found != cudaDriverEntryPointSuccess)
         return fail(err, FATHOM_EIO, "the CUDA driver has no cuTensorMapEncodeTiled");
     cuuint64_t extents[4], strides[3];

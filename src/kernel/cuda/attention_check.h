@@ -10,6 +10,7 @@
 struct cuda_device {
     int id;
     int major, minor;          /* compute capability                        */
+    int n_mp;                  /* multiprocessors                           */
     size_t block_shared_bytes; /* dynamic shared memory a block may ask for */
 };
 

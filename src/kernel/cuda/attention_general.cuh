@@ -140,7 +140,8 @@ __global__ __launch_bounds__(N_WARPS * 32) void attention(Problem problem, int d
 #pragma unroll
         for (int j = 0; j < DIM / 8; j++)
             if (j * 8 < d)
-                *reinterpret_cast<uint32_t *>(y + j * 8 + t * 2) = pack2<T>(o[j][2 * r] * inverse, o[j][2 * r + 1] * inverse);
+                *reinterpret_cast<uint32_t *>(y + j * 8 + t * 2) =
+                    pack2<T>(o[j][2 * r] * inverse, o[j][2 * r + 1] * inverse);
     }
 }
 
@@ -176,6 +177,6 @@ cudaError_t launch(const Problem &problem, int n_rows, size_t n_groups, int d, f
     return cudaErrorInvalidConfiguration;
 }
 
-}
+} // namespace general
 
 #endif

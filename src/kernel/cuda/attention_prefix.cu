@@ -85,7 +85,7 @@ cudaError_t launch_general(const prefix_arguments &a, size_t n_groups, const cud
 /* ---- wgmma ------------------------------------------------------------------------------------------------------ */
 
 constexpr int PREFIX_TILE = 64;
-constexpr int PREFIX_SLOTS = 12;
+constexpr int PREFIX_STAGES = 4; /* tile i lives in stage i % 4 and is its filling i / 4 */
 constexpr int PREFIX_THREADS = 256;
 constexpr int PREFIX_ROWS = PREFIX_THREADS / 2;
 
@@ -94,42 +94,48 @@ struct prefix_maps {
 };
 
 struct prefix_shared {
-    alignas(1024) uint8_t tile[PREFIX_SLOTS][PREFIX_TILE * 128];
+    alignas(1024) uint8_t k[PREFIX_STAGES][PREFIX_TILE * 128];
+    uint8_t v[PREFIX_STAGES][PREFIX_TILE * 128];
     uint8_t staging[PREFIX_THREADS / 32][16 * (128 + 16)];
-    uint64_t full[PREFIX_SLOTS];  /* the copy engine's bytes have arrived          */
-    uint64_t empty[PREFIX_SLOTS]; /* every warp of the block is done with the tile */
+    uint64_t k_full[PREFIX_STAGES], v_full[PREFIX_STAGES];   /* the copy engine's bytes have arrived          */
+    uint64_t k_empty[PREFIX_STAGES], v_empty[PREFIX_STAGES]; /* every warp of the block is done with the tile */
 };
+static_assert(2 * (sizeof(prefix_shared) + 1024) <= 228 * 1024, "two blocks fit into a multiprocessor");
 
 template <typename T>
 __global__ __launch_bounds__(PREFIX_THREADS, 2) void prefix_kernel(const __grid_constant__ prefix_maps maps,
-                                                                   prefix_arguments a, int n_blocks)
+                                                                   prefix_arguments a, int n_groups)
 {
 #ifdef FATHOM_HAS_WGMMA
     extern __shared__ __align__(1024) uint8_t memory[];
     auto &sm = *reinterpret_cast<prefix_shared *>(memory);
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
-    const unsigned group = blockIdx.x / n_blocks;
-    const int head = group % a.n_heads, sequence = group / a.n_heads;
+    const int group = blockIdx.x % n_groups, head = group % a.n_heads, sequence = group / a.n_heads;
     const int kv_column = head / (a.n_heads / a.n_kv_heads) * HEAD_DIM;
-    const int first = (n_blocks - 1 - blockIdx.x % n_blocks) * PREFIX_ROWS; /* the longest first */
+    const int first = (gridDim.x / n_groups - 1 - blockIdx.x / n_groups) * PREFIX_ROWS; /* the longest first */
     const int n_tiles = (min(a.n, max(a.prefix, first + PREFIX_ROWS)) + PREFIX_TILE - 1) / PREFIX_TILE;
 
-    /* Item i of k0, k1, v0, k2, v1, ... into the slot i takes. */
-    auto copy_item = [&](int i) {
-        const bool values = i == 2 * n_tiles - 1 || (i > 0 && i % 2 == 0);
-        const int tile = i == 2 * n_tiles - 1 ? n_tiles - 1 : values ? i / 2 - 1 : (i + 1) / 2, slot = i % PREFIX_SLOTS;
-        barrier_arrive_expect(&sm.full[slot], PREFIX_TILE * 128);
-        copy_box_3d(shared_address(sm.tile[slot]), values ? &maps.v : &maps.k, kv_column, tile * PREFIX_TILE, sequence,
-                    &sm.full[slot]);
+    /* Fills the tile's stage, once the tile that was there is done with; nothing for a tile that does not exist. */
+    auto fill = [&](bool values, int tile) {
+        if (tile >= n_tiles)
+            return;
+        const int stage = tile % PREFIX_STAGES;
+        uint64_t *full = values ? &sm.v_full[stage] : &sm.k_full[stage];
+        if (tile >= PREFIX_STAGES)
+            barrier_wait(values ? &sm.v_empty[stage] : &sm.k_empty[stage], tile / PREFIX_STAGES % 2 ^ 1);
+        barrier_arrive_expect(full, PREFIX_TILE * 128);
+        copy_box_3d(shared_address(values ? sm.v[stage] : sm.k[stage]), values ? &maps.v : &maps.k, kv_column,
+                    tile * PREFIX_TILE, sequence, full);
     };
     if (threadIdx.x == 0) {
-        for (int i = 0; i < PREFIX_SLOTS; i++) {
-            barrier_init(&sm.full[i], 1);
-            barrier_init(&sm.empty[i], PREFIX_THREADS / 32);
+        for (int i = 0; i < PREFIX_STAGES; i++) {
+            barrier_init(&sm.k_full[i], 1);
+            barrier_init(&sm.v_full[i], 1);
+            barrier_init(&sm.k_empty[i], PREFIX_THREADS / 32);
+            barrier_init(&sm.v_empty[i], PREFIX_THREADS / 32);
         }
         barrier_init_fence();
-        for (int i = 0; i < min(PREFIX_SLOTS, 2 * n_tiles); i++)
-            copy_item(i);
+        fill(false, 0);
     }
 
     const int warp_first = first + warp * 16, row[2] = {warp_first + g, warp_first + g + 8};
@@ -142,30 +148,14 @@ __global__ __launch_bounds__(PREFIX_THREADS, 2) void prefix_kernel(const __grid_
         load_queries<T>(q, from[0], from[1], lane);
     }
     __syncthreads(); /* barriers initialised -> used by all */
-
-    ring_position<PREFIX_SLOTS> ring, refill;
-    int n_refilled = 0;
-    auto wait_tile = [&]() {
-        barrier_wait(&sm.full[ring.slot], ring.parity);
-        const uint32_t tile = shared_address(sm.tile[ring.slot]);
-        ring.advance();
-        return tile;
-    };
-    /* The next n slots in order are read: give them up, and let thread 0 fill them again. */
-    auto release = [&](int n) {
-        for (int i = 0; i < n; i++) {
-            if (lane == 0)
-                barrier_arrive(&sm.empty[refill.slot]);
-            if (threadIdx.x == 0 && n_refilled + PREFIX_SLOTS < 2 * n_tiles) {
-                barrier_wait(&sm.empty[refill.slot], refill.parity);
-                copy_item(n_refilled + PREFIX_SLOTS);
-            }
-            n_refilled++;
-            refill.advance();
+    if (threadIdx.x == 0)
+        for (int i = 1; i <= PREFIX_STAGES; i++) {
+            if (i < PREFIX_STAGES)
+                fill(false, i);
+            fill(true, i - 1);
         }
-    };
 
-    float s[PREFIX_TILE / 2], o[32] = {};
+    float s[PREFIX_TILE / 2], o[32] = {}, alpha[2];
     uint32_t p[PREFIX_TILE / 4];
     softmax_state state;
     auto softmax = [&](int tile) {
@@ -181,34 +171,51 @@ __global__ __launch_bounds__(PREFIX_THREADS, 2) void prefix_kernel(const __grid_
                             s[j * 4 + h * 2 + e] = -INFINITY;
         }
         const float no_columns[1] = {0}, no_bias[1][2] = {{0, 0}};
-        softmax_tile<T, PREFIX_TILE, 1, false>(p, state, o, s, no_columns, no_bias, a.scale);
+        if (softmax_tile<T, PREFIX_TILE, 1, false>(p, state, alpha, s, no_columns, no_bias, a.scale))
+            rescale_outputs(o, alpha);
+    };
+    auto wait_full = [&](uint64_t *full, int tile) {
+        barrier_wait(&full[tile % PREFIX_STAGES], tile / PREFIX_STAGES % 2);
+    };
+    auto release = [&](uint64_t *empty, int tile) {
+        if (lane == 0)
+            barrier_arrive(&empty[tile % PREFIX_STAGES]);
     };
 
-    {
-        const uint32_t k = wait_tile();
-        wgmma_fence();
-        issue_scores<T, PREFIX_TILE>(s, q, k);
-        wgmma_commit();
-        wgmma_wait<0>();
-        keep_order(s);
-        release(1);
-        softmax(0);
-    }
+    /* A step issues the scores of its tile and the output of the last one and computes its weights. What does not need the
+     * products is done before they are waited for: filling stages that the last step gave up, the next tiles' barriers. */
+    wait_full(sm.k_full, 0);
+    wgmma_fence();
+    issue_scores<T, PREFIX_TILE>(s, q, shared_address(sm.k[0]));
+    wgmma_commit();
+    wait_full(sm.v_full, 0);
+    if (n_tiles > 1)
+        wait_full(sm.k_full, 1);
+    wgmma_wait<0>();
+    keep_order(s);
+    release(sm.k_empty, 0);
+    softmax(0);
     for (int tile = 1; tile < n_tiles; tile++) {
-        const uint32_t k = wait_tile(), v = wait_tile();
         wgmma_fence();
-        issue_scores<T, PREFIX_TILE>(s, q, k);
-        issue_values<T, PREFIX_TILE>(o, p, v);
+        issue_scores<T, PREFIX_TILE>(s, q, shared_address(sm.k[tile % PREFIX_STAGES]));
+        issue_values<T, PREFIX_TILE>(o, p, shared_address(sm.v[(tile - 1) % PREFIX_STAGES]));
         wgmma_commit();
+        if (threadIdx.x == 0) {
+            fill(false, tile - 1 + PREFIX_STAGES);
+            if (tile > 1)
+                fill(true, tile - 2 + PREFIX_STAGES);
+        }
+        wait_full(sm.v_full, tile);
+        wait_full(sm.k_full, min(tile + 1, n_tiles - 1));
         wgmma_wait<0>();
         keep_order(s);
         keep_order(o);
-        release(2);
+        release(sm.k_empty, tile);
+        release(sm.v_empty, tile - 1);
         softmax(tile);
     }
-    const uint32_t v = wait_tile();
     wgmma_fence();
-    issue_values<T, PREFIX_TILE>(o, p, v);
+    issue_values<T, PREFIX_TILE>(o, p, shared_address(sm.v[(n_tiles - 1) % PREFIX_STAGES]));
     wgmma_commit();
     wgmma_wait<0>();
     keep_order(o);
@@ -233,11 +240,12 @@ enum fathom_status launch_wgmma(const prefix_arguments &a, size_t n_seqs, cudaSt
     if (status)
         return status;
     auto kernel = prefix_kernel<T>;
-    cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)sizeof(prefix_shared));
+    cudaError_t error =
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)sizeof(prefix_shared));
     if (error)
         return cuda_status(error, "attention_prefix", err);
-    const int n_blocks = (a.n + PREFIX_ROWS - 1) / PREFIX_ROWS;
-    kernel<<<(unsigned)(n_seqs * a.n_heads * n_blocks), PREFIX_THREADS, sizeof(prefix_shared), stream>>>(maps, a, n_blocks);
+    const size_t n_blocks = (n + PREFIX_ROWS - 1) / PREFIX_ROWS, n_groups = n_seqs * a.n_heads;
+    kernel<<<(unsigned)(n_groups * n_blocks), PREFIX_THREADS, sizeof(prefix_shared), stream>>>(maps, a, (int)n_groups);
     return cuda_status(cudaGetLastError(), "attention_prefix", err);
 }
 
@@ -253,7 +261,7 @@ enum fathom_status launch(const prefix_arguments &a, size_t n_seqs, enum cuda_le
                        "attention_prefix", err);
 }
 
-}
+} // namespace
 
 extern "C" enum fathom_status cuda_attention_prefix(struct tensor *y, const struct tensor *q, const struct tensor *k,
                                                     const struct tensor *v, size_t n_heads, size_t n_kv_heads,

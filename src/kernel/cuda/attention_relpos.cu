@@ -210,164 +210,157 @@ struct grid_maps {
     CUtensorMap rel_h, rel_w; /* boxes of a tile's rows; zeros behind the last                     */
 };
 
-template <int N, int N_SLOTS> struct grid_shared {
-    alignas(1024) uint8_t tile[N_SLOTS][N * 128];
-    uint64_t full[N_SLOTS];  /* the copy engine's bytes have arrived           */
-    uint64_t empty[N_SLOTS]; /* every warp of the block is done with the tile  */
+/* A stage is a tile of keys and the tile of their values, or of rel_w and of rel_h. */
+template <int N, int N_STAGES> struct grid_shared {
+    alignas(1024) uint8_t k[N_STAGES][N * 128];
+    uint8_t v[N_STAGES][N * 128];
+    uint64_t k_full[N_STAGES], v_full[N_STAGES];   /* the copy engine's bytes have arrived           */
+    uint64_t k_empty[N_STAGES], v_empty[N_STAGES]; /* every warp of the block is done with the tile  */
 };
 
-template <typename T, int P, int R, int N_GROUPS, int N_SLOTS>
+template <typename T, int P, int R, int N_GROUPS, int N_STAGES>
 __global__ __launch_bounds__((N_GROUPS + 1) * 128, 1) void grid_kernel(const __grid_constant__ grid_maps maps,
-                                                                       relpos_arguments a, int n_blocks, int warp_floats)
+                                                                       relpos_arguments a, int n_blocks,
+                                                                       int warp_floats)
 {
 #ifdef FATHOM_HAS_WGMMA
     constexpr int N = P * R;
     extern __shared__ __align__(1024) uint8_t memory[];
-    auto &sm = *reinterpret_cast<grid_shared<N, N_SLOTS> *>(memory);
+    auto &sm = *reinterpret_cast<grid_shared<N, N_STAGES> *>(memory);
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int n = a.gh * a.gw, block_first = blockIdx.x % n_blocks * (N_GROUPS * 64);
     const int n_active = min(N_GROUPS, (n - block_first + 63) / 64); /* warpgroups with queries */
     const relpos_place place = place_of(a, blockIdx.x / n_blocks);
-    const int w_tiles = (2 * a.gw - 1 + N - 1) / N, h_tiles = (2 * a.gh - 1 + N - 1) / N, n_tiles = a.gh / R;
+    const int table_tiles = (2 * max(a.gh, a.gw) - 1 + N - 1) / N, n_tiles = a.gh / R;
 
     if (threadIdx.x == 0) {
-        for (int i = 0; i < N_SLOTS; i++) {
-            barrier_init(&sm.full[i], 1);
-            barrier_init(&sm.empty[i], n_active * 4);
+        for (int i = 0; i < N_STAGES; i++) {
+            barrier_init(&sm.k_full[i], 1);
+            barrier_init(&sm.v_full[i], 1);
+            barrier_init(&sm.k_empty[i], n_active * 4);
+            barrier_init(&sm.v_empty[i], n_active * 4);
         }
         barrier_init_fence();
     }
     if (a.gw < P) {
         /* Columns behind the grid's last are never filled: they must hold numbers, for 0 * NaN is NaN. */
-        for (int i = threadIdx.x; i < (int)sizeof sm.tile / 16; i += blockDim.x)
-            reinterpret_cast<uint4 *>(sm.tile)[i] = make_uint4(0, 0, 0, 0);
+        for (int i = threadIdx.x; i < (int)(sizeof sm.k + sizeof sm.v) / 16; i += (N_GROUPS + 1) * 128)
+            reinterpret_cast<uint4 *>(sm.k)[i] = make_uint4(0, 0, 0, 0);
         fence_async_proxy();
+    }
+    const int g = lane / 4, warp_first = block_first + warp * 16;
+    int qy[2], qx[2];
+    uint32_t q[4][4];
+    if (warp / 4 < N_GROUPS) {
+        const T *row[2];
+        for (int h = 0; h < 2; h++) {
+            const int i = warp_first + g + h * 8;
+            qy[h] = i / a.gw;
+            qx[h] = i % a.gw;
+            row[h] = i < n ? token_data<T>(a, place, 0, qy[h], qx[h]) : nullptr;
+        }
+        load_queries<T>(q, row[0], row[1], lane);
     }
     __syncthreads(); /* barriers initialised, tiles cleared -> used by all */
 
-    ring_position<N_SLOTS> ring;
+    ring_position<N_STAGES> ring;
     if (warp / 4 == N_GROUPS) {
         give_registers<24>();
         if (warp % 4 || lane)
             return;
-        auto next_slot = [&](uint32_t bytes) {
-            barrier_wait(&sm.empty[ring.slot], ring.parity ^ 1);
-            barrier_arrive_expect(&sm.full[ring.slot], bytes);
-            return shared_address(sm.tile[ring.slot]);
-        };
-        auto copy_table = [&](const CUtensorMap *map, int tiles) {
-            for (int i = 0; i < tiles; i++) {
-                uint32_t to = next_slot(N * 128);
-                copy_box_2d(to, map, 0, i * N, &sm.full[ring.slot]);
-                ring.advance();
-            }
-        };
-        auto copy_keys = [&](int part, int tile) {
+        auto copy = [&](uint8_t *to, uint64_t *full, uint64_t *empty, const CUtensorMap *table, int part, int tile) {
+            barrier_wait(empty, ring.parity ^ 1);
+            barrier_arrive_expect(full, table ? N * 128 : R * a.gw * 128);
+            const uint32_t shared = shared_address(to);
             const int column = (part * a.n_heads + place.head) * HEAD_DIM;
-            uint32_t to = next_slot(R * a.gw * 128);
-            if (a.gw == P)
-                copy_box_4d(to, &maps.qkv, column, 0, tile * R, place.view, &sm.full[ring.slot]);
+            if (table)
+                copy_box_2d(shared, table, 0, tile * N, full);
+            else if (a.gw == P)
+                copy_box_4d(shared, &maps.qkv, column, 0, tile * R, place.view, full);
             else
                 for (int r = 0; r < R; r++)
-                    copy_box_4d(to + r * P * 128, &maps.qkv, column, 0, tile * R + r, place.view, &sm.full[ring.slot]);
-            ring.advance();
+                    copy_box_4d(shared + r * P * 128, &maps.qkv, column, 0, tile * R + r, place.view, full);
         };
-        copy_table(&maps.rel_w, w_tiles);
-        copy_table(&maps.rel_h, h_tiles);
-        copy_keys(1, 0);
-        for (int tile = 1; tile < n_tiles; tile++) {
-            copy_keys(1, tile);
-            copy_keys(2, tile - 1);
+        for (int i = 0; i < table_tiles + n_tiles; i++) {
+            const bool table = i < table_tiles;
+            const int tile = table ? i : i - table_tiles, stage = ring.slot;
+            copy(sm.k[stage], &sm.k_full[stage], &sm.k_empty[stage], table ? &maps.rel_w : nullptr, 1, tile);
+            copy(sm.v[stage], &sm.v_full[stage], &sm.v_empty[stage], table ? &maps.rel_h : nullptr, 2, tile);
+            ring.advance();
         }
-        copy_keys(2, n_tiles - 1);
     } else {
         take_registers<N_GROUPS == 2 ? 240 : 160>();
         if (warp / 4 >= n_active)
             return;
-        const int g = lane / 4, warp_first = block_first + warp * 16;
         float *scratch = reinterpret_cast<float *>(memory + sizeof sm) + warp * warp_floats;
-        int qy[2], qx[2];
-        uint32_t q[4][4];
-        {
-            const T *row[2];
-            for (int h = 0; h < 2; h++) {
-                const int i = warp_first + g + h * 8;
-                qy[h] = i / a.gw;
-                qx[h] = i % a.gw;
-                row[h] = i < n ? token_data<T>(a, place, 0, qy[h], qx[h]) : nullptr;
-            }
-            load_queries<T>(q, row[0], row[1], lane);
-        }
-
-        auto wait_tile = [&]() {
-            barrier_wait(&sm.full[ring.slot], ring.parity);
-            return shared_address(sm.tile[ring.slot]);
-        };
-        auto release = [&](int slot) {
+        float *scratch_h = scratch + 16 * (P + 8);
+        auto release = [&](uint64_t *empty) {
             if (lane == 0)
-                barrier_arrive(&sm.empty[slot]);
+                barrier_arrive(empty);
         };
-        float s[N / 2];
-        auto multiply_table = [&]() {
-            const uint32_t tile = wait_tile();
+
+        float s[N / 2], column[P / 2];
+        auto multiply_table = [&](uint8_t *table, uint64_t *full, uint64_t *empty) {
+            barrier_wait(full, ring.parity);
             wgmma_fence();
-            issue_scores<T, N>(s, q, tile);
+            issue_scores<T, N>(s, q, shared_address(table));
             wgmma_commit();
             wgmma_wait<0>();
             keep_order(s);
-            release(ring.slot);
-            ring.advance();
+            release(empty);
         };
-        float column[P / 2];
-        for (int i = 0; i < w_tiles; i++) {
-            multiply_table();
+        for (int i = 0; i < table_tiles; i++) {
+            const int stage = ring.slot;
+            multiply_table(sm.k[stage], &sm.k_full[stage], &sm.k_empty[stage]);
             scatter_factors<N>(scratch, s, i * N, a.gw, qx, P + 8, 1, lane);
+            multiply_table(sm.v[stage], &sm.v_full[stage], &sm.v_empty[stage]);
+            scatter_factors<N>(scratch_h, s, i * N, a.gh, qy, 1, 16, lane);
+            ring.advance();
         }
-        __syncwarp(); /* q·rel_w written by the warp -> read */
+        __syncwarp(); /* factors written by the warp -> read */
         load_columns<P>(column, scratch, a.gw, lane);
-        __syncwarp(); /* q·rel_w read -> overwritten by q·rel_h */
-        for (int i = 0; i < h_tiles; i++) {
-            multiply_table();
-            scatter_factors<N>(scratch, s, i * N, a.gh, qy, 1, 16, lane);
-        }
-        __syncwarp(); /* q·rel_h written by the warp -> read */
 
-        float o[32] = {};
+        /* A step issues the scores of its tile and the output of the last one and computes its weights. What does not need
+         * the products is done before they are waited for: the row terms, the next tiles' barriers. */
+        float o[32] = {}, bias[R][2], alpha[2];
         uint32_t p[N / 4];
         softmax_state state;
-        auto softmax = [&](int tile) {
-            float bias[R][2];
-            load_row_bias<R>(bias, scratch, tile * R, g);
-            softmax_tile<T, P, R, true>(p, state, o, s, column, bias, a.scale);
-        };
-        multiply_table(); /* the first tile of keys */
-        softmax(0);
+        int slot = ring.slot;
+        multiply_table(sm.k[slot], &sm.k_full[slot], &sm.k_empty[slot]);
+        load_row_bias<R>(bias, scratch_h, 0, g);
+        softmax_tile<T, P, R, true>(p, state, alpha, s, column, bias, a.scale);
+        barrier_wait(&sm.v_full[slot], ring.parity);
+        ring.advance();
+        if (n_tiles > 1)
+            barrier_wait(&sm.k_full[ring.slot], ring.parity);
         for (int tile = 1; tile < n_tiles; tile++) {
             const int k_slot = ring.slot;
-            const uint32_t k = wait_tile();
-            ring.advance();
-            const int v_slot = ring.slot;
-            const uint32_t v = wait_tile();
-            ring.advance();
+            const uint32_t parity = ring.parity;
+            const bool last = tile + 1 == n_tiles;
             wgmma_fence();
-            issue_scores<T, N>(s, q, k);
-            issue_values<T, N>(o, p, v);
+            issue_scores<T, N>(s, q, shared_address(sm.k[k_slot]));
+            issue_values<T, N>(o, p, shared_address(sm.v[slot]));
             wgmma_commit();
+            load_row_bias<R>(bias, scratch_h, tile * R, g);
+            ring.advance();
+            barrier_wait(&sm.v_full[k_slot], parity);
+            barrier_wait(&sm.k_full[last ? k_slot : ring.slot], last ? parity : ring.parity);
             wgmma_wait<0>();
             keep_order(s);
             keep_order(o);
-            release(k_slot);
-            release(v_slot);
-            softmax(tile);
+            release(&sm.k_empty[k_slot]);
+            release(&sm.v_empty[slot]);
+            if (softmax_tile<T, P, R, true>(p, state, alpha, s, column, bias, a.scale))
+                rescale_outputs(o, alpha);
+            slot = k_slot;
         }
-        const uint32_t v = wait_tile();
         wgmma_fence();
-        issue_values<T, N>(o, p, v);
+        issue_values<T, N>(o, p, shared_address(sm.v[slot]));
         wgmma_commit();
         wgmma_wait<0>();
         keep_order(o);
 
-        __syncwarp(); /* q·rel_h read -> overwritten by outputs */
+        __syncwarp(); /* factors read -> overwritten by outputs */
         store_outputs<T>(o, state, reinterpret_cast<uint8_t *>(scratch), lane, [&](int r) {
             const int i = warp_first + r;
             return i < n ? token_output<T>(a, place, i / a.gw, i % a.gw) : (T *)nullptr;
@@ -376,14 +369,15 @@ __global__ __launch_bounds__((N_GROUPS + 1) * 128, 1) void grid_kernel(const __g
 #endif
 }
 
-template <typename T, int P, int R, int N_GROUPS, int N_SLOTS>
+template <typename T, int P, int R, int N_GROUPS, int N_STAGES>
 enum fathom_status launch_grid(const relpos_arguments &a, size_t n_views, cudaStream_t stream, struct fathom_err *err)
 {
     constexpr int N = P * R;
     const size_t width = 3 * (size_t)a.n_heads * HEAD_DIM, gh = (size_t)a.gh, gw = (size_t)a.gw;
     const size_t extent[4] = {width, gw, gh, n_views}, stride[3] = {width, gw * width, gh * gw * width};
     const int box[4] = {HEAD_DIM, a.gw, a.gw == P ? R : 1, 1}, table_box[2] = {HEAD_DIM, N};
-    const size_t h_extent[2] = {HEAD_DIM, 2 * gh - 1}, w_extent[2] = {HEAD_DIM, 2 * gw - 1}, table_stride[1] = {HEAD_DIM};
+    const size_t h_extent[2] = {HEAD_DIM, 2 * gh - 1}, w_extent[2] = {HEAD_DIM, 2 * gw - 1},
+                 table_stride[1] = {HEAD_DIM};
     grid_maps maps;
     enum fathom_status status = tensor_map(&maps.qkv, a.qkv, 4, extent, stride, box, err);
     if (!status)
@@ -392,13 +386,14 @@ enum fathom_status launch_grid(const relpos_arguments &a, size_t n_views, cudaSt
         status = tensor_map(&maps.rel_w, a.rel_w, 2, w_extent, table_stride, table_box, err);
     if (status)
         return status;
-    const int warp_floats = scratch_floats(P, a.gh), n_blocks = (a.gh * a.gw + N_GROUPS * 64 - 1) / (N_GROUPS * 64);
-    const size_t bytes = sizeof(grid_shared<N, N_SLOTS>) + sizeof(float) * N_GROUPS * 4 * (size_t)warp_floats;
-    auto kernel = grid_kernel<T, P, R, N_GROUPS, N_SLOTS>;
+    const int warp_floats = 16 * (P + 8) + 16 * a.gh, n_blocks = (a.gh * a.gw + (N_GROUPS * 64) - 1) / (N_GROUPS * 64);
+    const size_t bytes = sizeof(grid_shared<N, N_STAGES>) + sizeof(float) * N_GROUPS * 4 * (size_t)warp_floats;
+    auto kernel = grid_kernel<T, P, R, N_GROUPS, N_STAGES>;
     cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
     if (error)
         return cuda_status(error, "attention_relpos", err);
-    kernel<<<(unsigned)(n_views * a.n_heads * n_blocks), (N_GROUPS + 1) * 128, bytes, stream>>>(maps, a, n_blocks, warp_floats);
+    kernel<<<(unsigned)(n_views * a.n_heads * n_blocks), (N_GROUPS + 1) * 128, bytes, stream>>>(maps, a, n_blocks,
+                                                                                                warp_floats);
     return cuda_status(cudaGetLastError(), "attention_relpos", err);
 }
 
@@ -415,121 +410,149 @@ struct window_shared {
     float scratch[WINDOW_THREADS / 32][scratch_floats(WINDOW_P, WINDOW_MAX)];
 };
 
+/* A block serves every n_splits-th 64 queries of its window, beginning with those of its number. */
 template <typename T, int R>
-__global__ __launch_bounds__(WINDOW_THREADS, 2) void window_kernel(relpos_arguments a, int n_blocks)
+__global__ __launch_bounds__(WINDOW_THREADS, 2) void window_kernel(relpos_arguments a, int n_splits)
 {
 #ifdef FATHOM_HAS_WGMMA
     constexpr int N = WINDOW_P * R;
     extern __shared__ __align__(1024) uint8_t memory[];
     auto &sm = *reinterpret_cast<window_shared *>(memory);
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4;
-    const relpos_place place = place_of(a, blockIdx.x / n_blocks);
-    const int n = place.vh * place.vw, block_first = blockIdx.x % n_blocks * (WINDOW_THREADS / 2);
-    if (block_first >= n)
+    const relpos_place place = place_of(a, blockIdx.x / n_splits);
+    const int n = place.vh * place.vw, first_unit = blockIdx.x % n_splits * (WINDOW_THREADS / 128);
+    if (first_unit * 64 >= n)
         return;
     const int n_tiles = (a.kh + R - 1) / R;
-
     const uint32_t k = shared_address(sm.k), v = shared_address(sm.v);
     const uint32_t rel_h = shared_address(sm.rel_h), rel_w = shared_address(sm.rel_w);
-    for (int i = threadIdx.x; i < 32 * 8; i += WINDOW_THREADS) {
-        const int r = i / 8, c = i % 8;
-        copy16_async(rel_w + tile_offset(r, c), (const T *)a.rel_w + r * HEAD_DIM + c * 8, r < 2 * a.kw - 1);
-        copy16_async(rel_h + tile_offset(r, c), (const T *)a.rel_h + r * HEAD_DIM + c * 8, r < 2 * a.kh - 1);
-    }
-    for (int i = threadIdx.x; i < n_tiles * N * 8; i += WINDOW_THREADS) {
-        const int r = i / 8, c = i % 8, ky = r / WINDOW_P, kx = r % WINDOW_P;
-        const bool inside = ky < a.kh && kx < a.kw;
-        const int y = inside ? ky : 0, x = inside ? kx : 0;
-        copy16_async(k + tile_offset(r, c), token_data<T>(a, place, 1, y, x) + c * 8, inside);
-        copy16_async(v + tile_offset(r, c), token_data<T>(a, place, 2, y, x) + c * 8, inside);
-    }
-
-    const int warp_first = block_first + warp * 16;
-    int qy[2], qx[2];
-    uint32_t q[4][4];
     {
-        const T *row[2];
-        for (int h = 0; h < 2; h++) {
-            const int i = warp_first + g + h * 8;
-            qy[h] = i / place.vw;
-            qx[h] = i % place.vw;
-            row[h] = i < n ? token_data<T>(a, place, 0, qy[h], qx[h]) : nullptr;
+        /* Of every 32 rows of a tile, two groups, a thread copies one chunk of one row. */
+        const int row = threadIdx.x / 8, chunk = threadIdx.x % 8, kx = row % WINDOW_P;
+        const uint32_t to = tile_offset(row, chunk);
+        copy16_async(rel_w + to, (const T *)a.rel_w + row * HEAD_DIM + chunk * 8, row < 2 * a.kw - 1);
+        copy16_async(rel_h + to, (const T *)a.rel_h + row * HEAD_DIM + chunk * 8, row < 2 * a.kh - 1);
+        const size_t width = (size_t)a.n_heads * HEAD_DIM, column = width + place.head * HEAD_DIM + chunk * 8;
+        const T *pad = (const T *)(a.pad ? a.pad : a.qkv) + column;
+        const T *from = (const T *)a.qkv + token_of(a, place, row / WINDOW_P, kx) * (3 * width) + column;
+        for (int i = 0, ky = row / WINDOW_P; i < n_tiles * N; i += 32, ky += 2) {
+            const T *at = ky < place.vh && kx < place.vw ? from : pad;
+            const bool valid = ky < a.kh && kx < a.kw;
+            copy16_async(k + to + i * 128, at, valid);
+            copy16_async(v + to + i * 128, at + width, valid);
+            from += 6 * a.gw * width;
         }
-        load_queries<T>(q, row[0], row[1], lane);
     }
-    copy_async_wait_all();
-    fence_async_proxy();
-    __syncthreads(); /* tables, keys and values written by all -> read by wgmma */
-    if (block_first + warp / 4 * 64 >= n)
-        return;
 
     float *scratch = sm.scratch[warp];
-    float column[WINDOW_P / 2];
-    {
-        float f[16];
-        wgmma_fence();
-        issue_scores<T, 32>(f, q, rel_w);
-        wgmma_commit();
-        wgmma_wait<0>();
-        keep_order(f);
-        scatter_factors<32>(scratch, f, 0, a.kw, qx, WINDOW_P + 8, 1, lane);
-        __syncwarp(); /* q·rel_w written by the warp -> read */
-        load_columns<WINDOW_P>(column, scratch, a.kw, lane);
-        wgmma_fence();
-        issue_scores<T, 32>(f, q, rel_h);
-        wgmma_commit();
-        wgmma_wait<0>();
-        keep_order(f);
-        __syncwarp(); /* q·rel_w read -> overwritten by q·rel_h */
-        scatter_factors<32>(scratch, f, 0, a.kh, qy, 1, 16, lane);
-        for (int i = a.kh * 16 + lane; i < n_tiles * R * 16; i += 32)
-            scratch[i] = -INFINITY; /* rows behind the window's last */
-        __syncwarp();               /* q·rel_h written by the warp -> read */
-    }
+    bool loaded = false;
+    for (int unit = first_unit + warp / 4; unit * 64 < n || !loaded; unit += n_splits * (WINDOW_THREADS / 128)) {
+        const int warp_first = unit * 64 + warp % 4 * 16;
+        int qy[2], qx[2];
+        uint32_t q[4][4];
+        {
+            const T *row[2];
+            for (int h = 0; h < 2; h++) {
+                const int i = warp_first + g + h * 8;
+                qy[h] = i / place.vw;
+                qx[h] = i % place.vw;
+                row[h] = i < n ? token_data<T>(a, place, 0, qy[h], qx[h]) : nullptr;
+            }
+            load_queries<T>(q, row[0], row[1], lane);
+        }
+        if (!loaded) {
+            copy_async_wait_all();
+            fence_async_proxy();
+            __syncthreads(); /* tables, keys and values written by all -> read by wgmma */
+            loaded = true;
+            if (unit * 64 >= n)
+                return;
+        }
 
-    float s[N / 2], o[32] = {};
-    uint32_t p[N / 4];
-    softmax_state state;
-    wgmma_fence();
-    issue_scores<T, N>(s, q, k);
-    wgmma_commit();
-    for (int tile = 0;; tile++) {
-        wgmma_wait<0>();
-        keep_order(s);
-        keep_order(o);
-        float bias[R][2];
-        load_row_bias<R>(bias, scratch, tile * R, g);
-        softmax_tile<T, WINDOW_P, R, true>(p, state, o, s, column, bias, a.scale);
-        if (tile + 1 == n_tiles)
-            break;
-        wgmma_fence();
-        issue_scores<T, N>(s, q, k + (tile + 1) * N * 128);
-        issue_values<T, N>(o, p, v + tile * N * 128);
-        wgmma_commit();
-    }
-    wgmma_fence();
-    issue_values<T, N>(o, p, v + (n_tiles - 1) * N * 128);
-    wgmma_commit();
-    wgmma_wait<0>();
-    keep_order(o);
+        float s[N / 2], column[WINDOW_P / 2];
+        {
+            float f[2][16];
+            wgmma_fence();
+            issue_scores<T, 32>(f[0], q, rel_w);
+            issue_scores<T, 32>(f[1], q, rel_h);
+            issue_scores<T, N>(s, q, k);
+            wgmma_commit();
+            wgmma_wait<0>();
+            keep_order(f[0]);
+            keep_order(f[1]);
+            keep_order(s);
+            scatter_factors<32>(scratch, f[0], 0, a.kw, qx, WINDOW_P + 8, 1, lane);
+            __syncwarp(); /* q·rel_w written by the warp -> read */
+            load_columns<WINDOW_P>(column, scratch, a.kw, lane);
+            __syncwarp(); /* q·rel_w read -> overwritten by q·rel_h */
+            scatter_factors<32>(scratch, f[1], 0, a.kh, qy, 1, 16, lane);
+            for (int i = a.kh * 16 + lane; i < n_tiles * R * 16; i += 32)
+                scratch[i] = -INFINITY; /* rows behind the window's last */
+            __syncwarp();               /* q·rel_h written by the warp -> read */
+        }
 
-    __syncwarp(); /* q·rel_h read -> overwritten by outputs */
-    store_outputs<T>(o, state, reinterpret_cast<uint8_t *>(scratch), lane, [&](int r) {
-        const int i = warp_first + r;
-        return i < n ? token_output<T>(a, place, i / place.vw, i % place.vw) : (T *)nullptr;
-    });
+        /* While the weights of a tile are computed, the output of the last one is. */
+        float o[32] = {}, bias[R][2], alpha[2];
+        uint32_t p[2][N / 4];
+        softmax_state state;
+        load_row_bias<R>(bias, scratch, 0, g);
+        softmax_tile<T, WINDOW_P, R, true>(p[0], state, alpha, s, column, bias, a.scale);
+        auto step = [&](int tile, const uint32_t(&p_last)[N / 4], uint32_t(&p_now)[N / 4]) {
+            wgmma_fence();
+            issue_scores<T, N>(s, q, k + tile * N * 128);
+            wgmma_commit();
+            issue_values<T, N>(o, p_last, v + (tile - 1) * N * 128);
+            wgmma_commit();
+            load_row_bias<R>(bias, scratch, tile * R, g);
+            wgmma_wait<1>();
+            keep_order(s);
+            const bool rescale = softmax_tile<T, WINDOW_P, R, true>(p_now, state, alpha, s, column, bias, a.scale);
+            wgmma_wait<0>();
+            keep_order(o);
+            if (rescale)
+                rescale_outputs(o, alpha);
+        };
+        auto finish = [&](const uint32_t(&p_last)[N / 4]) {
+            wgmma_fence();
+            issue_values<T, N>(o, p_last, v + (n_tiles - 1) * N * 128);
+            wgmma_commit();
+            wgmma_wait<0>();
+            keep_order(o);
+        };
+        int tile = 1;
+        for (; tile + 1 < n_tiles; tile += 2) {
+            step(tile, p[0], p[1]);
+            step(tile + 1, p[1], p[0]);
+        }
+        if (tile < n_tiles) {
+            step(tile, p[0], p[1]);
+            finish(p[1]);
+        } else {
+            finish(p[0]);
+        }
+
+        __syncwarp(); /* q·rel_h read -> overwritten by outputs */
+        store_outputs<T>(o, state, reinterpret_cast<uint8_t *>(scratch), lane, [&](int r) {
+            const int i = warp_first + r;
+            return i < n ? token_output<T>(a, place, i / place.vw, i % place.vw) : (T *)nullptr;
+        });
+        __syncwarp(); /* outputs read -> overwritten by the next queries' factors */
+    }
 #endif
 }
 
 template <typename T, int R>
-enum fathom_status launch_window(const relpos_arguments &a, size_t n_groups, cudaStream_t stream, struct fathom_err *err)
+enum fathom_status launch_window(const relpos_arguments &a, size_t n_groups, cudaStream_t stream,
+                                 struct fathom_err *err)
 {
     auto kernel = window_kernel<T, R>;
-    const int n_blocks = (a.kh * a.kw + WINDOW_THREADS / 2 - 1) / (WINDOW_THREADS / 2);
-    cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)sizeof(window_shared));
+    const size_t most_splits = (a.kh * a.kw + WINDOW_THREADS / 2 - 1) / (WINDOW_THREADS / 2);
+    const size_t n_splits = n_groups < 1000 ? most_splits : 1; /* few windows: more blocks; many: keys are read once */
+    cudaError_t error =
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)sizeof(window_shared));
     if (error)
         return cuda_status(error, "attention_relpos", err);
-    kernel<<<(unsigned)(n_groups * n_blocks), WINDOW_THREADS, sizeof(window_shared), stream>>>(a, n_blocks);
+    kernel<<<(unsigned)(n_groups * n_splits), WINDOW_THREADS, sizeof(window_shared), stream>>>(a, (int)n_splits);
     return cuda_status(cudaGetLastError(), "attention_relpos", err);
 }
 
@@ -544,16 +567,25 @@ enum fathom_status launch(const relpos_arguments &a, size_t n_views, bool window
     if (wgmma && windows && a.kh <= WINDOW_MAX)
         return launch_window<T, 2>(a, n_groups, stream, err);
     if (wgmma && !windows && a.gh <= 128) {
+        /* Three warpgroups a block keep the multiprocessor busier, two leave a shorter last round: with three a round takes
+         * 5/4 of the time. */
+        const size_t n = (size_t)a.gh * a.gw, n_heads = n_views * a.n_heads, n_units = (n + 63) / 64,
+                     n_mp = device.n_mp;
+        const size_t rounds3 = (n_heads * ((n_units + 2) / 3) + n_mp - 1) / n_mp;
+        const size_t rounds2 = (n_heads * ((n_units + 1) / 2) + n_mp - 1) / n_mp;
+        const bool two = 4 * rounds2 < 5 * rounds3;
         if (a.gw <= 32 && a.gh % 2 == 0)
-            return launch_grid<T, 32, 2, 3, 8>(a, n_views, stream, err);
+            return launch_grid<T, 32, 2, 3, 4>(a, n_views, stream, err);
         if (a.gw <= 40 && a.gh % 2 == 0)
-            return launch_grid<T, 40, 2, 3, 8>(a, n_views, stream, err);
-        if (a.gw <= 48)
-            return launch_grid<T, 48, 1, 3, 8>(a, n_views, stream, err);
+            return launch_grid<T, 40, 2, 3, 4>(a, n_views, stream, err);
+        if (a.gw <= 48 && a.gh % 2 == 0)
+            return two ? launch_grid<T, 48, 2, 2, 4>(a, n_views, stream, err)
+                       : launch_grid<T, 48, 2, 3, 4>(a, n_views, stream, err);
         if (a.gw <= 64)
-            return launch_grid<T, 64, 1, 3, 8>(a, n_views, stream, err);
+            return two ? launch_grid<T, 64, 1, 2, 4>(a, n_views, stream, err)
+                       : launch_grid<T, 64, 1, 3, 4>(a, n_views, stream, err);
         if (a.gw <= 80)
-            return launch_grid<T, 80, 1, 3, 8>(a, n_views, stream, err);
+            return launch_grid<T, 80, 1, 2, 4>(a, n_views, stream, err);
     }
     cudaError_t error;
     if (a.d <= 64)
@@ -566,19 +598,21 @@ enum fathom_status launch(const relpos_arguments &a, size_t n_views, bool window
     return cuda_status(error, "attention_relpos", err);
 }
 
-}
+} // namespace
 
-extern "C" enum fathom_status cuda_attention_relpos(struct tensor *y, const struct tensor *qkv, const struct tensor *pad,
-                                                    const struct tensor *rel_h, const struct tensor *rel_w,
-                                                    struct relpos_shape shape, enum cuda_level level,
-                                                    struct CUstream_st *stream, struct fathom_err *err)
+extern "C" enum fathom_status cuda_attention_relpos(struct tensor *y, const struct tensor *qkv,
+                                                    const struct tensor *pad, const struct tensor *rel_h,
+                                                    const struct tensor *rel_w, struct relpos_shape shape,
+                                                    enum cuda_level level, struct CUstream_st *stream,
+                                                    struct fathom_err *err)
 {
     const size_t limit = 1 << 15;
     if (!shape.n_views || !shape.gh || !shape.gw || !shape.n_heads || shape.n_views > limit || shape.gh > limit ||
         shape.gw > limit || shape.window > limit || shape.n_heads > 1024)
-        return fail(err, FATHOM_EINVAL, "attention_relpos: %zu views of %zu x %zu, %zu heads, window %zu", shape.n_views,
-                    shape.gh, shape.gw, shape.n_heads, shape.window);
-    if (qkv->n_dims != 2 || qkv->shape[1] % (3 * shape.n_heads) || (qkv->dtype != DTYPE_BF16 && qkv->dtype != DTYPE_F16))
+        return fail(err, FATHOM_EINVAL, "attention_relpos: %zu views of %zu x %zu, %zu heads, window %zu",
+                    shape.n_views, shape.gh, shape.gw, shape.n_heads, shape.window);
+    if (qkv->n_dims != 2 || qkv->shape[1] % (3 * shape.n_heads) ||
+        (qkv->dtype != DTYPE_BF16 && qkv->dtype != DTYPE_F16))
         return fail(err, FATHOM_EINVAL, "attention_relpos: qkv is not a matrix [n, 3C] of bf16 or f16");
     const size_t d = qkv->shape[1] / (3 * shape.n_heads), width = d * shape.n_heads;
     const size_t n = shape.n_views * shape.gh * shape.gw;

@@ -78,7 +78,7 @@ __device__ __forceinline__ void exponentials(uint32_t (&p)[P * R / 4], float (&s
                                              const float (&column)[COLUMNS ? P / 2 : 1], const float (&row_bias)[R][2],
                                              const float (&m)[2], float scale)
 {
-    float sum[4] = {0, 0, 0, 0};
+    float sum[4];
 #pragma unroll
     for (int r = 0; r < R; r++) {
         const float base0 = row_bias[r][0] - m[0], base1 = row_bias[r][1] - m[1];
@@ -89,9 +89,10 @@ __device__ __forceinline__ void exponentials(uint32_t (&p)[P * R / 4], float (&s
 #pragma unroll
             for (int e = 0; e < 4; e++) {
                 float base = e < 2 ? base0 : base1;
-                x[e] = COLUMNS ? fmaf(s[i + e], scale, column[COLUMNS ? j * 4 + e : 0]) + base : fmaf(s[i + e], scale, base);
+                x[e] = COLUMNS ? fmaf(s[i + e], scale, column[COLUMNS ? j * 4 + e : 0]) + base
+                               : fmaf(s[i + e], scale, base);
                 x[e] = exp2_fast(x[e]);
-                sum[e] += x[e];
+                sum[e] = r + j == 0 ? x[e] : sum[e] + x[e];
             }
             p[i / 2] = pack2<T>(x[0], x[1]);
             p[i / 2 + 1] = pack2<T>(x[2], x[3]);
@@ -101,17 +102,19 @@ __device__ __forceinline__ void exponentials(uint32_t (&p)[P * R / 4], float (&s
     sums[1] = sum[2] + sum[3];
 }
 
-/* One step of the online softmax over the scores s of a tile: weights into p, m, l and o brought up to date. No product
- * that touches these registers may be in flight. */
+/* One step of the online softmax over the scores s of a tile: weights into p, m and l brought up to date. True when some row
+ * of the warp took a new maximum: the rows of o are then to be multiplied by alpha, as soon as no product is adding to them.
+ * Products that touch other registers may be in flight. */
 template <typename T, int P, int R, bool COLUMNS>
-__device__ __forceinline__ void softmax_tile(uint32_t (&p)[P * R / 4], struct softmax_state &state, float (&o)[32],
+__device__ __forceinline__ bool softmax_tile(uint32_t (&p)[P * R / 4], struct softmax_state &state, float (&alpha)[2],
                                              const float (&s)[P * R / 2], const float (&column)[COLUMNS ? P / 2 : 1],
                                              const float (&row_bias)[R][2], float scale)
 {
     float sums[2];
     exponentials<T, P, R, COLUMNS>(p, sums, s, column, row_bias, state.m, scale);
-    bool high[2] = {!(sums[0] <= SUM_LIMIT), !(sums[1] <= SUM_LIMIT)};
-    if (__any_sync(FULL_WARP, high[0] || high[1])) {
+    const bool high[2] = {!(sums[0] <= SUM_LIMIT), !(sums[1] <= SUM_LIMIT)};
+    const bool rescale = __any_sync(FULL_WARP, high[0] || high[1]);
+    if (rescale) {
         float top[2] = {-INFINITY, -INFINITY};
 #pragma unroll
         for (int r = 0; r < R; r++)
@@ -119,7 +122,8 @@ __device__ __forceinline__ void softmax_tile(uint32_t (&p)[P * R / 4], struct so
             for (int j = 0; j < P / 8; j++)
 #pragma unroll
                 for (int e = 0; e < 4; e++) {
-                    float x = fmaf(s[(r * (P / 8) + j) * 4 + e], scale, COLUMNS ? column[COLUMNS ? j * 4 + e : 0] : 0.0f);
+                    float x =
+                        fmaf(s[(r * (P / 8) + j) * 4 + e], scale, COLUMNS ? column[COLUMNS ? j * 4 + e : 0] : 0.0f);
                     top[e / 2] = fmaxf(top[e / 2], x + row_bias[r][e / 2]);
                 }
 #pragma unroll
@@ -127,19 +131,22 @@ __device__ __forceinline__ void softmax_tile(uint32_t (&p)[P * R / 4], struct so
             float next = fmaxf(state.m[h], quad_max(top[h]));
             if (quad_max(high[h] ? 1.0f : 0.0f) == 0.0f)
                 next = state.m[h];
-            float alpha = exp2_fast(state.m[h] - next);
+            alpha[h] = exp2_fast(state.m[h] - next);
             state.m[h] = next;
-            state.l[h] *= alpha;
-#pragma unroll
-            for (int j = 0; j < 8; j++) {
-                o[j * 4 + h * 2] *= alpha;
-                o[j * 4 + h * 2 + 1] *= alpha;
-            }
+            state.l[h] *= alpha[h];
         }
         exponentials<T, P, R, COLUMNS>(p, sums, s, column, row_bias, state.m, scale);
     }
     state.l[0] += sums[0];
     state.l[1] += sums[1];
+    return rescale;
+}
+
+__device__ __forceinline__ void rescale_outputs(float (&o)[32], const float (&alpha)[2])
+{
+#pragma unroll
+    for (int i = 0; i < 32; i++)
+        o[i] *= alpha[i % 4 / 2];
 }
 
 /* Divides o by the sums and writes a warp's 16 rows of 128 bytes; row(r) is where row r goes, NULL: nowhere. staging: the

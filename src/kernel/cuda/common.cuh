@@ -196,10 +196,11 @@ template <int N> __device__ __forceinline__ void give_registers()
  * innermost first; what lies outside of the tensor is filled with zeros. */
 __device__ __forceinline__ void copy_box_2d(uint32_t shared, const void *map, int x, int y, uint64_t *barrier)
 {
-    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], "
-                 "[%2];" ::"r"(shared),
-                 "l"(map), "r"(shared_address(barrier)), "r"(x), "r"(y)
-                 : "memory");
+    asm volatile(
+        "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], "
+        "[%2];" ::"r"(shared),
+        "l"(map), "r"(shared_address(barrier)), "r"(x), "r"(y)
+        : "memory");
 }
 __device__ __forceinline__ void copy_box_3d(uint32_t shared, const void *map, int x, int y, int z, uint64_t *barrier)
 {
