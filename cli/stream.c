@@ -53,8 +53,8 @@ static void put(struct stream *s, const char *text, size_t n)
     if (s->raw)
         text_add(&s->sent, text, n);
     for (size_t i = 0; i < n && !s->raw; i++) {
-        const char *end = s->sent.bytes + s->sent.n;
-        bool spare = s->sent.n == 0 || (s->sent.n >= 2 && end[-1] == '\n' && end[-2] == '\n');
+        size_t at = s->sent.n;
+        bool spare = at == 0 || (at >= 2 && s->sent.bytes[at - 1] == '\n' && s->sent.bytes[at - 2] == '\n');
         if (text[i] != '\n' || !spare)
             text_add(&s->sent, text + i, 1);
     }

@@ -4,18 +4,14 @@
 source "$(dirname "$0")/common.sh"
 few=(--max-tokens 6)
 
-# One file: its text and nothing else; streamed text is the same as the final one in JSON.
-run 0 "$page"
-filled "$tmp/out"
-empty "$tmp/err"
-cp "$tmp/out" "$tmp/page.md"
-lacks "$tmp/out" '<!--|<\|ref\|>'
-[ "$(tail -c 1 "$tmp/out")" = "" ] || fail "the last line does not end"
-
+# One file: its text and nothing else.
 run 0 --raw "$page"
 has "$tmp/out" '<\|ref\|>.*<\|/det\|>'
-
-run 0 -o "$tmp/page.out" "$page"
+empty "$tmp/err"
+run 0 "${few[@]}" "$page"
+cp "$tmp/out" "$tmp/page.md"
+[ "$(tail -c 1 "$tmp/out")" = "" ] || fail "the last line does not end"
+run 0 "${few[@]}" -o "$tmp/page.out" "$page"
 empty "$tmp/out"
 cmp "$tmp/page.out" "$tmp/page.md"
 
@@ -37,19 +33,19 @@ one_line "no/such/folder': cannot create: No such file"
 
 # The reader goes away.
 status=0
-"$fathom" "$page" "$page" "$page" 2>"$tmp/err" | head -c 1 >"$tmp/out" || status=${PIPESTATUS[0]}
+"$fathom" "$page" 2>"$tmp/err" | head -c 1 >"$tmp/out" || status=${PIPESTATUS[0]}
 [ "$status" -eq 1 ] || fail "status $status after a closed pipe"
 one_line 'standard output: cannot write: Broken pipe'
 
 # The disk is full.
 if [ -w /dev/full ]; then
-    for arguments in "$page" "--format json $page" 'inspect' '--help' 'ocr --help' '--version' 'help'; do
+    for arguments in "${few[*]} $page" 'inspect' '--help' 'ocr --help' '--version' 'help'; do
         status=0
         # shellcheck disable=SC2086
         "$fathom" $arguments >/dev/full 2>"$tmp/err" || status=$?
         [ "$status" -eq 1 ] || fail "fathom $arguments: status $status on a full disk"
         one_line 'standard output: cannot write: No space left'
     done
-    run 1 -o /dev/full "$page"
+    run 1 -o /dev/full "${few[@]}" "$page"
     one_line "'/dev/full': cannot write: No space left"
 fi
