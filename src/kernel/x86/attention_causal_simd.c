@@ -70,8 +70,8 @@ static void append_task(void *ctx, size_t task, int thread)
 SIMD_INLINE vf finish_scores(float *s, size_t n_panels, float scale, const size_t *seen, const int n_rows)
 {
     v16 max[GROUP_ROWS];
-#pragma GCC unroll 8
-    for (int r = 0; r < n_rows; r++) {
+    UNROLL for (int r = 0; r < n_rows; r++)
+    {
         max[r] = v16_set(-INFINITY);
         for (size_t lane = 0; lane < n_panels * 16; lane += 16)
             for (size_t i = 0; i < V16_VECTORS; i++) {
@@ -87,8 +87,8 @@ SIMD_INLINE vf finish_scores(float *s, size_t n_panels, float scale, const size_
 }
 
 /* One tile for the rows of a group, ascending, that see the keys [0, visible[r]). */
-SIMD_INLINE void attend_tile(const struct query_rows *rows, size_t g, size_t d, const float *keys, const float *values,
-                             size_t start, const size_t *visible, const int n_rows)
+SIMD_INLINE void attend_tile_rows(const struct query_rows *rows, size_t g, size_t d, const float *keys,
+                                  const float *values, size_t start, const size_t *visible, const int n_rows)
 {
     float scores[GROUP_ROWS * ATTENTION_TILE], alpha[SIMD_LANES], *acc = rows->acc + g * d;
     size_t seen[GROUP_ROWS];
@@ -111,6 +111,24 @@ SIMD_INLINE void attend_tile(const struct query_rows *rows, size_t g, size_t d, 
      1, 1);
 }
 
+/* Two functions, for the reason given in attention_core_simd.c. */
+typedef void attend_fn(const struct query_rows *rows, size_t g, size_t d, const float *keys, const float *values,
+                       size_t start, const size_t *visible);
+
+static __attribute__((noinline)) void attend_tile_row(const struct query_rows *rows, size_t g, size_t d,
+                                                      const float *keys, const float *values, size_t start,
+                                                      const size_t *visible)
+{
+    attend_tile_rows(rows, g, d, keys, values, start, visible, 1);
+}
+
+static __attribute__((noinline)) void attend_tile_group(const struct query_rows *rows, size_t g, size_t d,
+                                                        const float *keys, const float *values, size_t start,
+                                                        const size_t *visible)
+{
+    attend_tile_rows(rows, g, d, keys, values, start, visible, GROUP_ROWS);
+}
+
 /* A block of rows of one key/value head. */
 static void attend(const struct masked *a, size_t seq, size_t kv_head, size_t block, float *scratch)
 {
@@ -131,16 +149,13 @@ static void attend(const struct masked *a, size_t seq, size_t kv_head, size_t bl
         else
             clear_row(rows.q + r * d, d);
     }
+    attend_fn *attend_tile = group_rows == 1 ? attend_tile_row : attend_tile_group;
     size_t group = 0; /* the first that sees the tile */
     for (size_t start = 0; start < visible[n_padded - 1]; start += ATTENTION_TILE) {
         while (visible[group + group_rows - 1] <= start)
             group += group_rows;
-        for (size_t g = group; g < n_padded; g += group_rows) {
-            if (group_rows == 1)
-                attend_tile(&rows, g, d, keys, values, start, visible + g, 1);
-            else
-                attend_tile(&rows, g, d, keys, values, start, visible + g, GROUP_ROWS);
-        }
+        for (size_t g = group; g < n_padded; g += group_rows)
+            attend_tile(&rows, g, d, keys, values, start, visible + g);
     }
     for (size_t r = 0; r < n_rows; r++) {
         size_t head = kv_head * shared + (first + r) % shared;

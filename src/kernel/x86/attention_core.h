@@ -97,8 +97,8 @@ SIMD_INLINE void softmax_tile(float *s, size_t s_stride, size_t n_panels, float 
     vf old = v_load(max), new = v_max(tile_max, old);
     v_store(max, new);
     v_store(alpha, v_exp_nonpositive(old - new));
-#pragma GCC unroll 8
-    for (int r = 0; r < n_rows; r++) {
+    UNROLL for (int r = 0; r < n_rows; r++)
+    {
         v16 sum = v16_load(sums + r * 16);
         vf m = v_set(max[ROW_LANE(r)]), a = v_set(alpha[ROW_LANE(r)]);
         float *row = s + (size_t)r * s_stride;

@@ -6,57 +6,71 @@ SIMD_INLINE void dots_block(float *s, size_t s_stride, const float *q, const flo
                             const int n_vectors)
 {
     vf acc[GROUP_ROWS][MAX_VECTORS];
-#pragma GCC unroll 8
-    for (int r = 0; r < n_rows; r++)
-#pragma GCC unroll 8
-        for (int v = 0; v < n_vectors; v++)
+    UNROLL for (int r = 0; r < n_rows; r++)
+    {
+        UNROLL for (int v = 0; v < n_vectors; v++)
+        {
             acc[r][v] = v_zero();
-    for (size_t j = 0; j < d; j++) {
-        vf key[MAX_VECTORS];
-#pragma GCC unroll 8
-        for (int v = 0; v < n_vectors; v++)
-            key[v] = v_load(keys + (size_t)(v / V16_VECTORS) * d * 16 + j * 16 + v % V16_VECTORS * SIMD_LANES);
-#pragma GCC unroll 8
-        for (int r = 0; r < n_rows; r++) {
-            vf x = v_set(q[(size_t)r * d + j]);
-#pragma GCC unroll 8
-            for (int v = 0; v < n_vectors; v++)
-                acc[r][v] = v_fma(x, key[v], acc[r][v]);
         }
     }
-#pragma GCC unroll 8
-    for (int r = 0; r < n_rows; r++)
-#pragma GCC unroll 8
-        for (int v = 0; v < n_vectors; v++)
+    for (size_t j = 0; j < d; j++) {
+        vf key[MAX_VECTORS];
+        UNROLL for (int v = 0; v < n_vectors; v++)
+        {
+            key[v] = v_load(keys + (size_t)(v / V16_VECTORS) * d * 16 + j * 16 + v % V16_VECTORS * SIMD_LANES);
+        }
+        UNROLL for (int r = 0; r < n_rows; r++)
+        {
+            vf x = v_set(q[(size_t)r * d + j]);
+            UNROLL for (int v = 0; v < n_vectors; v++)
+            {
+                acc[r][v] = v_fma(x, key[v], acc[r][v]);
+            }
+        }
+    }
+    UNROLL for (int r = 0; r < n_rows; r++)
+    {
+        UNROLL for (int v = 0; v < n_vectors; v++)
+        {
             v_store(s + (size_t)r * s_stride + v * SIMD_LANES, acc[r][v]);
+        }
+    }
 }
 
-/* n <= 4 panels of a group, when 16 lanes leave the registers for them, or of one row; otherwise one. */
-SIMD_INLINE void dots_panels(float *s, size_t s_stride, const float *q, const float *keys, size_t d, const int n_rows,
-                             size_t n)
-{
-    const bool wide = SIMD_LANES == 16 || n_rows == 1;
-    if (wide && n == 4)
-        dots_block(s, s_stride, q, keys, d, n_rows, 4 * V16_VECTORS);
-    else if (wide && n == 3)
-        dots_block(s, s_stride, q, keys, d, n_rows, 3 * V16_VECTORS);
-    else if (wide && n == 2)
-        dots_block(s, s_stride, q, keys, d, n_rows, 2 * V16_VECTORS);
-    else
-        dots_block(s, s_stride, q, keys, d, n_rows, V16_VECTORS);
-}
+/* Each size is a function of its own: a compiler may join calls of one function that differ in a constant alone. */
+#define DOTS(name, n_rows, n_panels)                                                                                   \
+    static __attribute__((noinline)) void name(float *s, size_t s_stride, const float *q, const float *keys, size_t d) \
+    {                                                                                                                  \
+        dots_block(s, s_stride, q, keys, d, n_rows, n_panels *V16_VECTORS);                                            \
+    }
+typedef void dots_fn(float *s, size_t s_stride, const float *q, const float *keys, size_t d);
+
+DOTS(dots_row_1, 1, 1)
+DOTS(dots_row_2, 1, 2)
+DOTS(dots_row_3, 1, 3)
+DOTS(dots_row_4, 1, 4)
+DOTS(dots_group_1, GROUP_ROWS, 1)
+#if SIMD_LANES == 16
+DOTS(dots_group_2, GROUP_ROWS, 2)
+DOTS(dots_group_3, GROUP_ROWS, 3)
+DOTS(dots_group_4, GROUP_ROWS, 4)
+#endif
 
 void SIMD_NAME(attention_dots)(float *s, size_t s_stride, const float *q, const float *keys, size_t d, size_t n_rows,
                                size_t n_panels)
 {
-    const size_t at_once = SIMD_LANES == 16 || n_rows == 1 ? 4 : 1;
+    static dots_fn *const row[] = {dots_row_1, dots_row_2, dots_row_3, dots_row_4};
+#if SIMD_LANES == 16
+    static dots_fn *const group[] = {dots_group_1, dots_group_2, dots_group_3, dots_group_4};
+#else
+    static dots_fn *const group[] = {dots_group_1};
+#endif
+    dots_fn *const *fn = n_rows == 1 ? row : group;
+    const size_t at_once = n_rows == 1 ? sizeof row / sizeof *row : sizeof group / sizeof *group;
     while (n_panels > 0) {
         /* Five panels go as 3 + 2: a lone panel has too few chains to hide the latency. */
         size_t n_calls = (n_panels + at_once - 1) / at_once, n = (n_panels + n_calls - 1) / n_calls;
-        if (n_rows == 1)
-            dots_panels(s, s_stride, q, keys, d, 1, n);
-        else
-            dots_panels(s, s_stride, q, keys, d, GROUP_ROWS, n);
+        fn[n - 1](s, s_stride, q, keys, d);
         s += n * 16;
         keys += n * d * 16;
         n_panels -= n;
@@ -69,63 +83,76 @@ SIMD_INLINE void values_block(float *acc_rows, size_t d, const float *alpha, con
                               const int n_vectors)
 {
     vf acc[GROUP_ROWS][MAX_VECTORS];
-#pragma GCC unroll 8
-    for (int r = 0; r < n_rows; r++)
-#pragma GCC unroll 8
-        for (int v = 0; v < n_vectors; v++)
+    UNROLL for (int r = 0; r < n_rows; r++)
+    {
+        UNROLL for (int v = 0; v < n_vectors; v++)
+        {
             acc[r][v] = v_load(acc_rows + (size_t)r * d + v * SIMD_LANES);
+        }
+    }
     for (size_t t = 0; t < n_tiles; t++) {
-#pragma GCC unroll 8
-        for (int r = 0; r < n_rows; r++) {
+        UNROLL for (int r = 0; r < n_rows; r++)
+        {
             vf a = v_set(alpha[t * SIMD_LANES + ROW_LANE(r)]);
-#pragma GCC unroll 8
-            for (int v = 0; v < n_vectors; v++)
+            UNROLL for (int v = 0; v < n_vectors; v++)
+            {
                 acc[r][v] = acc[r][v] * a;
+            }
         }
         for (size_t k = 0; k < n_keys; k++) {
             vf value[MAX_VECTORS];
-#pragma GCC unroll 8
-            for (int v = 0; v < n_vectors; v++)
+            UNROLL for (int v = 0; v < n_vectors; v++)
+            {
                 value[v] = v_load(values + k * d + v * SIMD_LANES);
-#pragma GCC unroll 8
-            for (int r = 0; r < n_rows; r++) {
+            }
+            UNROLL for (int r = 0; r < n_rows; r++)
+            {
                 vf x = v_set(p[(size_t)r * p_stride + k]);
-#pragma GCC unroll 8
-                for (int v = 0; v < n_vectors; v++)
+                UNROLL for (int v = 0; v < n_vectors; v++)
+                {
                     acc[r][v] = v_fma(x, value[v], acc[r][v]);
+                }
             }
         }
         p += tile_stride;
         values += n_keys * d;
     }
-#pragma GCC unroll 8
-    for (int r = 0; r < n_rows; r++)
-#pragma GCC unroll 8
-        for (int v = 0; v < n_vectors; v++)
+    UNROLL for (int r = 0; r < n_rows; r++)
+    {
+        UNROLL for (int v = 0; v < n_vectors; v++)
+        {
             v_store(acc_rows + (size_t)r * d + v * SIMD_LANES, acc[r][v]);
+        }
+    }
 }
 
-SIMD_INLINE void values_rows(float *acc, size_t d, const float *alpha, const float *p, size_t p_stride,
-                             size_t tile_stride, const float *values, size_t n_keys, size_t n_tiles, const int n_rows)
-{
-    const int n_vectors = n_rows == 1 ? 8 : SIMD_LANES == 16 ? 4 : 2;
-    const size_t wide = (size_t)n_vectors * SIMD_LANES;
-    size_t column = 0;
-    for (; column + wide <= d; column += wide)
-        values_block(acc + column, d, alpha, p, p_stride, tile_stride, values + column, n_keys, n_tiles, n_rows,
-                     n_vectors);
-    for (; column < d; column += 16)
-        values_block(acc + column, d, alpha, p, p_stride, tile_stride, values + column, n_keys, n_tiles, n_rows,
-                     V16_VECTORS);
-}
+#define VALUES(name, n_rows, n_vectors)                                                                                \
+    static __attribute__((noinline)) void name(float *acc, size_t d, const float *alpha, const float *p,               \
+                                               size_t p_stride, size_t tile_stride, const float *values,               \
+                                               size_t n_keys, size_t n_tiles)                                          \
+    {                                                                                                                  \
+        values_block(acc, d, alpha, p, p_stride, tile_stride, values, n_keys, n_tiles, n_rows, n_vectors);             \
+    }
+typedef void values_fn(float *acc, size_t d, const float *alpha, const float *p, size_t p_stride, size_t tile_stride,
+                       const float *values, size_t n_keys, size_t n_tiles);
+
+#define ROW_VECTORS 8
+#define GROUP_VECTORS (SIMD_LANES == 16 ? 4 : 2)
+VALUES(values_row_wide, 1, ROW_VECTORS)
+VALUES(values_row_16, 1, V16_VECTORS)
+VALUES(values_group_wide, GROUP_ROWS, GROUP_VECTORS)
+VALUES(values_group_16, GROUP_ROWS, V16_VECTORS)
 
 void SIMD_NAME(attention_values)(float *acc, size_t d, const float *alpha, const float *p, size_t p_stride,
                                  size_t tile_stride, const float *values, size_t n_keys, size_t n_tiles, size_t n_rows)
 {
-    if (n_rows == 1)
-        values_rows(acc, d, alpha, p, p_stride, tile_stride, values, n_keys, n_tiles, 1);
-    else
-        values_rows(acc, d, alpha, p, p_stride, tile_stride, values, n_keys, n_tiles, GROUP_ROWS);
+    values_fn *wide = n_rows == 1 ? values_row_wide : values_group_wide;
+    values_fn *narrow = n_rows == 1 ? values_row_16 : values_group_16;
+    size_t width = (size_t)(n_rows == 1 ? ROW_VECTORS : GROUP_VECTORS) * SIMD_LANES, column = 0;
+    for (; column + width <= d; column += width)
+        wide(acc + column, d, alpha, p, p_stride, tile_stride, values + column, n_keys, n_tiles);
+    for (; column < d; column += 16)
+        narrow(acc + column, d, alpha, p, p_stride, tile_stride, values + column, n_keys, n_tiles);
 }
 
 /* Rows are loaded four floats at a time, rows four apart side by side in one register, and the 4 x 4 blocks inside its

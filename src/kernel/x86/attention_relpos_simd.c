@@ -186,8 +186,8 @@ SIMD_INLINE vf finish_scores(float *s, size_t s_stride, size_t n_panels, float s
                              size_t h_stride, const float *bias_w)
 {
     v16 max[GROUP_ROWS];
-#pragma GCC unroll 8
-    for (size_t r = 0; r < GROUP_ROWS; r++) {
+    UNROLL for (size_t r = 0; r < GROUP_ROWS; r++)
+    {
         vf h = v_set(bias_h[r * h_stride]);
         max[r] = v16_set(-INFINITY);
         for (size_t lane = 0; lane < n_panels * 16; lane += 16)
@@ -202,8 +202,8 @@ SIMD_INLINE vf finish_scores(float *s, size_t s_stride, size_t n_panels, float s
 }
 
 /* n_tiles tiles of n_panels panels, the first of which is the tile-th, for the queries of a group. */
-SIMD_INLINE void attend_tiles(const struct relpos *a, struct block *b, size_t g, size_t tile, size_t n_tiles,
-                              const float *keys, const float *values, const size_t n_panels)
+SIMD_INLINE void attend_tiles_of(const struct relpos *a, struct block *b, size_t g, size_t tile, size_t n_tiles,
+                                 const float *keys, const float *values, const size_t n_panels)
 {
     size_t d = a->d, tile_lanes = n_panels * 16, stride = a->scores_stride;
     float alpha[MAX_TILES * SIMD_LANES], scale = 1.0f / sqrtf((float)d);
@@ -221,22 +221,37 @@ SIMD_INLINE void attend_tiles(const struct relpos *a, struct block *b, size_t g,
      GROUP_ROWS);
 }
 
+/* Two functions, for the reason given in attention_core_simd.c: with one panel a tile, the loops over panels cost most
+ * and are gone. */
+typedef void attend_fn(const struct relpos *a, struct block *b, size_t g, size_t tile, size_t n_tiles,
+                       const float *keys, const float *values);
+
+static __attribute__((noinline)) void attend_narrow_tiles(const struct relpos *a, struct block *b, size_t g,
+                                                          size_t tile, size_t n_tiles, const float *keys,
+                                                          const float *values)
+{
+    attend_tiles_of(a, b, g, tile, n_tiles, keys, values, 1);
+}
+
+static __attribute__((noinline)) void attend_wide_tiles(const struct relpos *a, struct block *b, size_t g, size_t tile,
+                                                        size_t n_tiles, const float *keys, const float *values)
+{
+    attend_tiles_of(a, b, g, tile, n_tiles, keys, values, a->n_panels);
+}
+
 /* One block of queries of a unit, from its packed keys and values to rows of y. */
 static void attend(const struct relpos *a, const struct unit *u, size_t index, const float *keys, const float *values,
                    float *scratch)
 {
+    attend_fn *attend_tiles = a->n_panels == 1 ? attend_narrow_tiles : attend_wide_tiles;
     struct block b;
     block_init(&b, a, u, index, scratch);
     for (size_t g = 0; g < b.n_padded; g += GROUP_ROWS)
         form_factors(a, &b, g);
     for (size_t tile = 0; tile < a->kh; tile += a->tiles_at_once) {
         size_t n_tiles = a->kh - tile < a->tiles_at_once ? a->kh - tile : a->tiles_at_once;
-        for (size_t g = 0; g < b.n_padded; g += GROUP_ROWS) {
-            if (a->n_panels == 1) /* the same with its loops over panels gone, where they cost most */
-                attend_tiles(a, &b, g, tile, n_tiles, keys, values, 1);
-            else
-                attend_tiles(a, &b, g, tile, n_tiles, keys, values, a->n_panels);
-        }
+        for (size_t g = 0; g < b.n_padded; g += GROUP_ROWS)
+            attend_tiles(a, &b, g, tile, n_tiles, keys, values);
     }
     for (size_t r = 0; r < b.n_rows; r++) {
         float *out = (float *)tensor_row(a->y, map_row(a, u, b.qy[r], b.qx[r])) + u->head * a->d;

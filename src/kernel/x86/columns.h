@@ -9,12 +9,6 @@
 
 #define COLUMN_BYTES 16 /* of each row, a call */
 
-#if defined(__clang__)
-#define UNROLL _Pragma("unroll")
-#else
-#define UNROLL _Pragma("GCC unroll 32")
-#endif
-
 SIMD_INLINE __m128i load_16_bytes(const char *p)
 {
     return _mm_loadu_si128((const __m128i *)p);

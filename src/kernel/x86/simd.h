@@ -32,6 +32,13 @@ typedef __m256i vmask;
 
 #define SIMD_INLINE static inline __attribute__((always_inline))
 
+/* In front of a loop whose bounds are constants once inlined: its arrays then live in registers. */
+#if defined(__clang__)
+#define UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define UNROLL _Pragma("GCC unroll 32")
+#endif
+
 /* ---- loads, stores, constants -------------------------------------------------------------------------------- */
 
 #if SIMD_LANES == 16
