@@ -9,8 +9,8 @@
 #include <cmocka.h>
 
 /* Sanitized allocators end the program on an impossible request unless told otherwise. */
-const char *__asan_default_options(void);
-const char *__tsan_default_options(void);
+__attribute__((visibility("default"))) const char *__asan_default_options(void);
+__attribute__((visibility("default"))) const char *__tsan_default_options(void);
 const char *__asan_default_options(void)
 {
     return "allocator_may_return_null=1";

@@ -149,8 +149,8 @@ SIMD_INLINE void columns(enum dtype dtype, vf out[COLUMNS_MAX], const char *p, s
 
 /* The same where there are only n_rows < SIMD_LANES rows or n_k < columns_per_call columns: nothing else is read, what
  * is missing is zero. */
-SIMD_INLINE void columns_edge(enum dtype dtype, vf out[COLUMNS_MAX], const char *p, size_t stride, size_t k,
-                              size_t n_rows, size_t n_k, vf *scale)
+static inline void columns_edge(enum dtype dtype, vf out[COLUMNS_MAX], const char *p, size_t stride, size_t k,
+                                size_t n_rows, size_t n_k, vf *scale)
 {
     /* As in memory: the scale and 32 int8, or 16 bytes of one column or more. */
     char part[SIMD_LANES][2 + Q8_0_BLOCK] = {0};

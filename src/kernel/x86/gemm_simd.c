@@ -78,17 +78,26 @@ SIMD_INLINE void pack_dtype(enum dtype dtype, float *to, const char *p, size_t s
     }
 }
 
+typedef void pack_fn(float *to, const char *p, size_t stride, size_t n_rows, size_t k, size_t n_k);
+
+#define PACK_DTYPE(name, dtype)                                                                                        \
+    static void pack_##name(float *to, const char *p, size_t stride, size_t n_rows, size_t k, size_t n_k)              \
+    {                                                                                                                  \
+        pack_dtype(dtype, to, p, stride, n_rows, k, n_k);                                                              \
+    }
+
+PACK_DTYPE(f32, DTYPE_F32)
+PACK_DTYPE(f16, DTYPE_F16)
+PACK_DTYPE(bf16, DTYPE_BF16)
+PACK_DTYPE(q8_0, DTYPE_Q8_0)
+
 static void pack_rows(float *to, const struct tensor *w, size_t row, size_t k, size_t n_k)
 {
+    static pack_fn *const by_dtype[] = {
+        [DTYPE_F32] = pack_f32, [DTYPE_F16] = pack_f16, [DTYPE_BF16] = pack_bf16, [DTYPE_Q8_0] = pack_q8_0};
     size_t n_rows = row < w->shape[0] ? smaller(SIMD_LANES, w->shape[0] - row) : 0;
-    const char *p = tensor_row(w, row < w->shape[0] ? row : 0);
-    size_t stride = dtype_bytes(w->dtype, w->stride[0]);
-    switch (w->dtype) {
-    case DTYPE_F32: pack_dtype(DTYPE_F32, to, p, stride, n_rows, k, n_k); break;
-    case DTYPE_BF16: pack_dtype(DTYPE_BF16, to, p, stride, n_rows, k, n_k); break;
-    case DTYPE_F16: pack_dtype(DTYPE_F16, to, p, stride, n_rows, k, n_k); break;
-    default: pack_dtype(DTYPE_Q8_0, to, p, stride, n_rows, k, n_k);
-    }
+    const char *p = tensor_row(w, n_rows ? row : 0);
+    by_dtype[w->dtype](to, p, dtype_bytes(w->dtype, w->stride[0]), n_rows, k, n_k);
 }
 
 /* Outputs of one panel: NR of w, or SIMD_LANES of w beside the same of w2. */
@@ -113,68 +122,60 @@ struct tile {
     size_t stride, n0, n1; /* n0, n1: columns that exist */
 };
 
-SIMD_INLINE void micro(const int mr, const float *a, const float *b, size_t n_k, struct tile c, bool first)
+/* mr rows are computed, n_rows of them exist; a has mr. */
+SIMD_INLINE void micro(const size_t mr, const float *a, const float *b, size_t n_k, struct tile c, size_t n_rows,
+                       bool first)
 {
     vf acc[MR][2];
-    size_t right = (size_t)(c.c1 - c.c0);
-    UNROLL for (int i = 0; i < mr; i++)
-    {
-        acc[i][0] = first ? v_zero() : v_load_n(c.c0 + (size_t)i * c.stride, c.n0);
-        acc[i][1] = first ? v_zero() : v_load_n(c.c1 + (size_t)i * c.stride, c.n1);
+    bool full = n_rows == mr && c.n0 == SIMD_LANES && c.n1 == SIMD_LANES;
+    if (first) {
+        UNROLL for (size_t i = 0; i < mr; i++) acc[i][0] = acc[i][1] = v_zero();
+    } else {
+        UNROLL for (size_t i = 0; i < mr; i++)
+        {
+            size_t row = i < n_rows ? i * c.stride : 0;
+            acc[i][0] = v_load_n(c.c0 + row, c.n0);
+            acc[i][1] = v_load_n(c.c1 + row, c.n1);
+        }
     }
-    UNROLL for (int i = 0; i < mr; i++)
-    {
-        _mm_prefetch((const char *)(c.next + (size_t)i * c.stride), _MM_HINT_T0);
-        _mm_prefetch((const char *)(c.next + (size_t)i * c.stride + right), _MM_HINT_T0);
+    for (size_t i = 0; i < n_rows; i++) {
+        _mm_prefetch((const char *)(c.next + i * c.stride), _MM_HINT_T0);
+        _mm_prefetch((const char *)(c.next + i * c.stride + (c.c1 - c.c0)), _MM_HINT_T0);
     }
-    for (size_t k = 0; k < n_k; k++) {
+    for (const float *end = a + n_k; a < end; a++, b += NR) {
         vf b0 = v_load(b), b1 = v_load(b + SIMD_LANES);
         _mm_prefetch((const char *)(b + PREFETCH_K * NR), _MM_HINT_T0);
         _mm_prefetch((const char *)(b + PREFETCH_K * NR + SIMD_LANES), _MM_HINT_T0);
-        UNROLL for (int i = 0; i < mr; i++)
+        UNROLL for (size_t i = 0; i < mr; i++)
         {
             vf x = v_set(a[i * A_STRIDE]);
             acc[i][0] = v_fma(x, b0, acc[i][0]);
             acc[i][1] = v_fma(x, b1, acc[i][1]);
         }
-        a++;
-        b += NR;
     }
-    if (c.n0 == SIMD_LANES && c.n1 == SIMD_LANES) { /* masked stores are slow on some processors with AVX2 */
-        UNROLL for (int i = 0; i < mr; i++)
-        {
-            v_store(c.c0 + (size_t)i * c.stride, acc[i][0]);
-            v_store(c.c1 + (size_t)i * c.stride, acc[i][1]);
-        }
-        return;
-    }
-    UNROLL for (int i = 0; i < mr; i++)
+    UNROLL for (size_t i = 0; i < mr; i++)
     {
-        v_store_n(c.c0 + (size_t)i * c.stride, acc[i][0], c.n0);
-        v_store_n(c.c1 + (size_t)i * c.stride, acc[i][1], c.n1);
+        if (full) { /* masked stores are slow on some processors with AVX2 */
+            v_store(c.c0 + i * c.stride, acc[i][0]);
+            v_store(c.c1 + i * c.stride, acc[i][1]);
+        } else if (i < n_rows) {
+            v_store_n(c.c0 + i * c.stride, acc[i][0], c.n0);
+            v_store_n(c.c1 + i * c.stride, acc[i][1], c.n1);
+        }
     }
 }
 
+/* Rows are computed in thirds of MR. */
+#define ROW_STEP (MR / 3)
+
 static void micro_rows(size_t mr, const float *a, const float *b, size_t n_k, struct tile c, bool first)
 {
-    switch (mr) {
-    case 1: micro(1, a, b, n_k, c, first); break;
-    case 2: micro(2, a, b, n_k, c, first); break;
-    case 3: micro(3, a, b, n_k, c, first); break;
-    case 4: micro(4, a, b, n_k, c, first); break;
-    case 5: micro(5, a, b, n_k, c, first); break;
-#if MR == 6
-    default: micro(6, a, b, n_k, c, first);
-#else
-    case 6: micro(6, a, b, n_k, c, first); break;
-    case 7: micro(7, a, b, n_k, c, first); break;
-    case 8: micro(8, a, b, n_k, c, first); break;
-    case 9: micro(9, a, b, n_k, c, first); break;
-    case 10: micro(10, a, b, n_k, c, first); break;
-    case 11: micro(11, a, b, n_k, c, first); break;
-    default: micro(12, a, b, n_k, c, first);
-#endif
-    }
+    if (mr <= ROW_STEP)
+        micro(ROW_STEP, a, b, n_k, c, mr, first);
+    else if (mr <= 2 * ROW_STEP)
+        micro(2 * ROW_STEP, a, b, n_k, c, mr, first);
+    else
+        micro(MR, a, b, n_k, c, mr, first);
 }
 
 /* ---- A ------------------------------------------------------------------------------------------------------- */
@@ -223,10 +224,12 @@ static void run_task(const struct plan *plan, const struct task *t, int thread)
         for (size_t p = 0; p < t->n_panels; p++)
             pack_panel(b + p * KC * NR, job, t->panel + p, k, n_k);
         for (size_t block = 0; block < n_blocks; block++) {
-            /* Even blocks: 13 rows are 7 + 6, as few multiply-adds in flight would wait for each other. */
+            /* Even blocks: 13 rows are 7 + 6, not 12 + 1. */
             size_t row = block * t->n_rows / n_blocks, mr = (block + 1) * t->n_rows / n_blocks - row;
             for (size_t i = 0; i < mr; i++)
                 copy_row(job, a + i * A_STRIDE, t->row + row + i, k, n_k);
+            for (size_t i = mr; i % ROW_STEP != 0; i++) /* computed and dropped */
+                memcpy(a + i * A_STRIDE, a, n_k * sizeof *a);
             size_t next = row + mr, next_end = smaller(next + MR, t->n_rows);
             for (size_t p = 0; p < t->n_panels; p++) {
                 for (size_t end = next + ceil_div(next_end - next, t->n_panels - p); next < end; next++)
