@@ -1,7 +1,7 @@
-/* Times the attention kernels alone: bench_attention [rounds [case]] prints one line a case (all, or the one whose number is
- * given), the median over the rounds of a
- * replayed graph of CALLS calls, microseconds a call, with the rate of useful work (4 N^2 d flop a head and window, or half
- * a pair for hidden keys) and of bytes (qkv and y once). Inputs are random; inputs of small cases stay in the L2 cache. */
+/* Times the attention kernels alone: bench_attention [rounds [case]] prints one line a case (all, or the one whose
+ * number is given), the median over the rounds of a replayed graph of CALLS calls, microseconds a call, with the
+ * rate of useful work (4 N^2 d flop a head and window, or half a pair for hidden keys) and of bytes (qkv and y
+ * once). Inputs are random; inputs of small cases stay in the L2 cache. */
 #include <algorithm>
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>

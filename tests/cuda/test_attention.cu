@@ -1,7 +1,7 @@
 /* The GPU's attention kernels against float64 on the host. Needs a GPU of compute capability 8.0 or later.
  *     test_attention [quick]      quick: small shapes only, for compute-sanitizer
- * Inputs are drawn afresh for every case; outputs start as NaN between canaries. Large cases compare a sample of rows with
- * float64 and all rows of the best kernel with the general one. */
+ * Inputs are drawn afresh for every case; outputs start as NaN between canaries. Large cases compare a sample of
+ * rows with float64 and all rows of the best kernel with the general one. */
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -504,6 +504,11 @@ static void test_prefix_refusals(void)
 int main(int argc, char **argv)
 {
     const bool quick = argc > 1 && !strcmp(argv[1], "quick");
+    int n_devices = 0;
+    if (cudaGetDeviceCount(&n_devices) || !n_devices) {
+        printf("skipped: no CUDA device\n");
+        return 77;
+    }
     const relpos_case small[] = {
         {DTYPE_BF16, {1, 4, 64, 2, 0}, 64, 1},   {DTYPE_F16, {2, 5, 48, 2, 0}, 64, 1},
         {DTYPE_BF16, {1, 6, 40, 3, 0}, 64, 2},   {DTYPE_F16, {1, 7, 33, 1, 0}, 64, 1},

@@ -34,8 +34,8 @@ FATHOM_CUDA_API enum fathom_status cuda_attention_relpos(struct tensor *y, const
                                                          enum cuda_level level, struct CUstream_st *stream,
                                                          struct fathom_err *err);
 
-/* attention_prefix of kernel.h: q, y [n_seqs*S, n_heads*d], k, v [n_seqs*S, n_kv_heads*d], each with any row stride of a
- * multiple of 8 elements, so that q, k and v may be columns of one matrix. */
+/* attention_prefix of kernel.h: q, y [n_seqs*S, n_heads*d], k, v [n_seqs*S, n_kv_heads*d], each with any row stride
+ * of a multiple of 8 elements, so that q, k and v may be columns of one matrix. */
 FATHOM_CUDA_API enum fathom_status cuda_attention_prefix(struct tensor *y, const struct tensor *q,
                                                          const struct tensor *k, const struct tensor *v, size_t n_heads,
                                                          size_t n_kv_heads, size_t n_seqs, size_t prefix,

@@ -1,14 +1,14 @@
 /* Attention by mma.sync for any device of compute capability 8.0 or later: the plain path.
  *
- * A warp owns 16 queries of one head, a block N_WARPS warps; keys and values pass through shared memory in tiles of N_TILE,
- * shared by the block. Head dims up to DIM are padded with zeros. What the keys are and how a score is biased is the
- * Problem's, a struct with these device functions, all seen from one block:
+ * A warp owns 16 queries of one head, a block N_WARPS warps; keys and values pass through shared memory in tiles of
+ * N_TILE, shared by the block. Head dims up to DIM are padded with zeros. What the keys are and how a score is
+ * biased is the Problem's, a struct with these device functions, all seen from one block:
  *     const T *query(int row), T *output(int row)    row 0 .. 16 N_WARPS - 1 of the block; NULL: no such row
  *     int n_tiles()
  *     bool key(int tile, int i, const T *&k, const T *&v)      false: no such key
- *     void prepare(float *scratch, const T *q, int row)        fills a warp's scratch from its 16 queries q[16][DIM + PAD],
+ *     void prepare(float *scratch, const T *q, int row)   fills a warp's scratch from its 16 queries q[16][DIM + PAD],
  *                                                              the first of which is `row` of the block
- *     float bias(const float *scratch, int tile, int i, int row)    of query `row` of the warp, times log2 e; -inf: hidden
+ *     float bias(const float *scratch, int tile, int i, int row)   of query `row` of the warp, times log2 e; -inf: hidden
  * The softmax runs over tiles in order with the running maximum of each row. */
 #ifndef FATHOM_KERNEL_CUDA_ATTENTION_GENERAL_CUH
 #define FATHOM_KERNEL_CUDA_ATTENTION_GENERAL_CUH

@@ -1,15 +1,15 @@
 /* Attention of sequences whose first `prefix` keys all rows see: row i sees the keys [0, max(prefix, i + 1)),
  *     s = q·k / sqrt d,   y = softmax(s) v,   query head h reads kv head h / (n_heads / n_kv_heads).
- * n_seqs sequences of S rows lie one after the other; q, y [n_seqs S, n_heads d], k, v [n_seqs S, n_kv_heads d], rows 16-byte
- * aligned at any stride: all bf16 or all f16. Sums and softmax in f32; the weights are rounded to the input type for the
- * product with v.
+ * n_seqs sequences of S rows lie one after the other; q, y [n_seqs S, n_heads d], k, v [n_seqs S, n_kv_heads d],
+ * rows 16-byte aligned at any stride: all bf16 or all f16. Sums and softmax in f32; the weights are rounded to the
+ * input type for the product with v.
  *
- *   prefix_kernel  d = 64, wgmma. A block has two warpgroups of 64 queries of one head; one thread has the copy engine fill
- *                  a ring of tiles of 64 keys: k0, k1, v0, k2, v1, ... Tiles that no row of the block sees are not read.
+ *   prefix_kernel  d = 64, wgmma. A block has two warpgroups of 64 queries of one head; one thread has the copy engine
+ *                  fill a ring of tiles of 64 keys and their values. Tiles that no row of the block sees are not read.
  *   general        anything else, any device (attention_general.cuh).
  *
- * Limit, H200, 8 x 512, 14 heads, prefix 256: 4.7 GFLOP, 6 us at the tensor cores' peak; a block reads its keys and values
- * from the L2 cache, 45 MB in all, which takes about as long. Measured: bench/RESULTS.md. */
+ * Limit, H200, 8 x 512, 14 heads, prefix 256: 4.7 GFLOP, 6 us at the tensor cores' peak; a block reads its keys and
+ * values from the L2 cache, 45 MB in all, which takes about as long. Measured: bench/RESULTS.md. */
 #include "kernel/cuda/attention_check.h"
 #include "kernel/cuda/attention_general.cuh"
 #include "kernel/cuda/attention_wgmma.cuh"
@@ -182,8 +182,9 @@ __global__ __launch_bounds__(PREFIX_THREADS, 2) void prefix_kernel(const __grid_
             barrier_arrive(&empty[tile % PREFIX_STAGES]);
     };
 
-    /* A step issues the scores of its tile and the output of the last one and computes its weights. What does not need the
-     * products is done before they are waited for: filling stages that the last step gave up, the next tiles' barriers. */
+    /* A step issues the scores of its tile and the output of the last one and computes its weights. What does not
+     * need the products is done before they are waited for: filling stages that the last step gave up, the next
+     * tiles' barriers. */
     wait_full(sm.k_full, 0);
     wgmma_fence();
     issue_scores<T, PREFIX_TILE>(s, q, shared_address(sm.k[0]));

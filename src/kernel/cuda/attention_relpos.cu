@@ -2,23 +2,23 @@
  * (ky, kx) of a key grid of kh x kw
  *     s = q·k / sqrt d + q·rel_h[qy - ky + kh - 1] + q·rel_w[qx - kx + kw - 1],   y = softmax(s) v.
  * y [n, C], qkv [n, 3C] packed (q, k, v of head i are columns i d of their thirds), pad [3C], rel_h [2 kh - 1, d],
- * rel_w [2 kw - 1, d]: all bf16 or all f16, 16-byte aligned; n = n_views * gh * gw. Sums, factors and softmax in f32; the
- * weights are rounded to the input type for the product with v.
+ * rel_w [2 kw - 1, d]: all bf16 or all f16, 16-byte aligned; n = n_views * gh * gw. Sums, factors and softmax in
+ * f32; the weights are rounded to the input type for the product with v.
  *
- * A group of keys is a row of the key grid, padded to P columns. Then q·rel_h is one number for a query and a group, and
- * q·rel_w is the same for every group: it stays in registers, in the accumulator's layout, and the bias costs one addition
- * a score. Both are formed by multiplying q with the tables as if they were tiles of keys and picking 2 kh - 1 -> kh of
- * the columns by way of shared memory.
+ * A group of keys is a row of the key grid, padded to P columns. Then q·rel_h is one number for a query and a
+ * group, and q·rel_w is the same for every group: it stays in registers, in the accumulator's layout, and the bias
+ * costs one addition a score. Both are formed by multiplying q with the tables as if they were tiles of keys and
+ * picking 2 kh - 1 -> kh of the columns by way of shared memory.
  *
- *   grid_kernel    whole map, d = 64, wgmma. A block has N_GROUPS warpgroups of 64 queries and one warp that has the copy
- *                  engine fill a ring of tiles: rel_w, rel_h, k0, k1, v0, k2, v1, ...
- *   window_kernel  windows of at most 16 x 16, d = 64, wgmma. A block has two warpgroups; all keys and values of a window
- *                  are in shared memory at once. Padding is taken from `pad` on the way there and never written.
+ *   grid_kernel    whole map, d = 64, wgmma. A block has two or three warpgroups of 64 queries and one thread that has
+ *                  the copy engine fill a ring of tiles: the tables, then keys and values.
+ *   window_kernel  windows of at most 16 x 16, d = 64, wgmma. A block has two warpgroups; all keys and values of a
+ *                  window are in shared memory at once. Padding is taken from `pad` on the way there, never written.
  *   general        anything else, any device (attention_general.cuh).
  *
- * Limits, H200: grid 64 x 64 needs 4 N^2 d flop a head, 52 GFLOP for 12 heads, 52 us at the tensor cores' peak and the
- * same for its exponentials at 16 a clock; windows move qkv and y once. Measured shares: bench/RESULTS.md. Against float64
- * the relative distance is 2e-3 in bf16: rounding the weights and y. */
+ * Limits, H200: grid 64 x 64 needs 4 N^2 d flop a head, 52 GFLOP for 12 heads, 52 us at the tensor cores' peak and
+ * the same for its exponentials at 16 a clock; windows move qkv and y once. Measured shares: bench/RESULTS.md.
+ * Against float64 the relative distance is 2e-3 in bf16: rounding the weights and y. */
 #include "kernel/cuda/attention_check.h"
 #include "kernel/cuda/attention_general.cuh"
 #include "kernel/cuda/attention_wgmma.cuh"
@@ -150,7 +150,8 @@ cudaError_t launch_general(const relpos_arguments &a, size_t n_groups, const cud
 
 /* ---- what both wgmma kernels share ------------------------------------------------------------------------------ */
 
-/* Floats of a warp's scratch: q·rel_w as [16][P + 8], then, in the same place, q·rel_h as [n_rows][16], then outputs. */
+/* Floats of a warp's scratch: q·rel_w as [16][P + 8], then, in the same place, q·rel_h as [n_rows][16], then
+ * outputs. */
 constexpr int scratch_floats(int p, int n_rows)
 {
     int columns = 16 * (p + 8), rows = 16 * n_rows, staging = 16 * (128 + 16) / 4;
@@ -320,8 +321,8 @@ __global__ __launch_bounds__((N_GROUPS + 1) * 128, 1) void grid_kernel(const __g
         __syncwarp(); /* factors written by the warp -> read */
         load_columns<P>(column, scratch, a.gw, lane);
 
-        /* A step issues the scores of its tile and the output of the last one and computes its weights. What does not need
-         * the products is done before they are waited for: the row terms, the next tiles' barriers. */
+        /* A step issues the scores of its tile and the output of the last one and computes its weights. What does
+         * not need the products is done before they are waited for: the row terms, the next tiles' barriers. */
         float o[32] = {}, bias[R][2], alpha[2];
         uint32_t p[N / 4];
         softmax_state state;
@@ -388,12 +389,14 @@ enum fathom_status launch_grid(const relpos_arguments &a, size_t n_views, cudaSt
         return status;
     const int warp_floats = 16 * (P + 8) + 16 * a.gh, n_blocks = (a.gh * a.gw + (N_GROUPS * 64) - 1) / (N_GROUPS * 64);
     const size_t bytes = sizeof(grid_shared<N, N_STAGES>) + sizeof(float) * N_GROUPS * 4 * (size_t)warp_floats;
+    const size_t n_all = n_views * a.n_heads * n_blocks;
+    if (n_all > 0x7fffffff)
+        return fail(err, FATHOM_ELIMIT, "attention_relpos: %zu views are too many", n_views);
     auto kernel = grid_kernel<T, P, R, N_GROUPS, N_STAGES>;
     cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
     if (error)
         return cuda_status(error, "attention_relpos", err);
-    kernel<<<(unsigned)(n_views * a.n_heads * n_blocks), (N_GROUPS + 1) * 128, bytes, stream>>>(maps, a, n_blocks,
-                                                                                                warp_floats);
+    kernel<<<(unsigned)n_all, (N_GROUPS + 1) * 128, bytes, stream>>>(maps, a, n_blocks, warp_floats);
     return cuda_status(cudaGetLastError(), "attention_relpos", err);
 }
 
@@ -545,6 +548,8 @@ template <typename T, int R>
 enum fathom_status launch_window(const relpos_arguments &a, size_t n_groups, cudaStream_t stream,
                                  struct fathom_err *err)
 {
+    if (n_groups > 0x3fffffff)
+        return fail(err, FATHOM_ELIMIT, "attention_relpos: too many windows");
     auto kernel = window_kernel<T, R>;
     const size_t most_splits = (a.kh * a.kw + WINDOW_THREADS / 2 - 1) / (WINDOW_THREADS / 2);
     const size_t n_splits = n_groups < 1000 ? most_splits : 1; /* few windows: more blocks; many: keys are read once */
@@ -567,8 +572,8 @@ enum fathom_status launch(const relpos_arguments &a, size_t n_views, bool window
     if (wgmma && windows && a.kh <= WINDOW_MAX)
         return launch_window<T, 2>(a, n_groups, stream, err);
     if (wgmma && !windows && a.gh <= 128) {
-        /* Three warpgroups a block keep the multiprocessor busier, two leave a shorter last round: with three a round takes
-         * 5/4 of the time. */
+        /* Three warpgroups a block keep the multiprocessor busier, two leave a shorter last round: with three a
+         * round takes 5/4 of the time. */
         const size_t n = (size_t)a.gh * a.gw, n_heads = n_views * a.n_heads, n_units = (n + 63) / 64,
                      n_mp = device.n_mp;
         const size_t rounds3 = (n_heads * ((n_units + 2) / 3) + n_mp - 1) / n_mp;

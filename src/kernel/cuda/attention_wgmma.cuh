@@ -2,11 +2,12 @@
  * (tile_offset) of N keys. Queries, scores, weights and outputs stay in registers in the accumulator's layout, where a
  * thread has two rows, g and g + 8 of its warp's 16.
  *
- * Softmax without a maximum for each tile: the exponent of a row is taken relative to m, a past maximum of that row; as
- * long as a thread's sum over a tile stays below SUM_LIMIT, m stays (the weights are floats, a common factor of up to 2^10
- * costs them no precision, and f16 holds them). When it does not, and in the first tile, where m is -inf, the row takes its
- * true maximum and what was summed is rescaled. This saves a comparison a score, the shuffles and the rescaling of nearly
- * all tiles. The rule looks at nothing but the row, so a result does not depend on the rows beside it. */
+ * Softmax without a maximum for each tile: the exponent of a row is taken relative to m, a past maximum of that
+ * row; as long as a thread's sum over a tile stays below SUM_LIMIT, m stays (the weights are floats, a common
+ * factor of up to 2^10 costs them no precision, and f16 holds them). When it does not, and in the first tile, where
+ * m is -inf, the row takes its true maximum and what was summed is rescaled. This saves a comparison a score, the
+ * shuffles and the rescaling of nearly all tiles. The rule looks at nothing but the row, so a result does not
+ * depend on the rows beside it. */
 #ifndef FATHOM_KERNEL_CUDA_ATTENTION_WGMMA_CUH
 #define FATHOM_KERNEL_CUDA_ATTENTION_WGMMA_CUH
 
@@ -71,8 +72,8 @@ struct softmax_state {
     float l[2] = {0, 0};                 /* this thread's share of the sum of weights */
 };
 
-/* Weights p of a tile of R groups of P keys: 2^(s * scale + column[key of the group] + row_bias[group] - m); sums is this
- * thread's share of the rows' sums. COLUMNS false: no column term. */
+/* Weights p of a tile of R groups of P keys: 2^(s * scale + column[key of the group] + row_bias[group] - m); sums
+ * is this thread's share of the rows' sums. COLUMNS false: no column term. */
 template <typename T, int P, int R, bool COLUMNS>
 __device__ __forceinline__ void exponentials(uint32_t (&p)[P * R / 4], float (&sums)[2], const float (&s)[P * R / 2],
                                              const float (&column)[COLUMNS ? P / 2 : 1], const float (&row_bias)[R][2],
@@ -102,9 +103,9 @@ __device__ __forceinline__ void exponentials(uint32_t (&p)[P * R / 4], float (&s
     sums[1] = sum[2] + sum[3];
 }
 
-/* One step of the online softmax over the scores s of a tile: weights into p, m and l brought up to date. True when some row
- * of the warp took a new maximum: the rows of o are then to be multiplied by alpha, as soon as no product is adding to them.
- * Products that touch other registers may be in flight. */
+/* One step of the online softmax over the scores s of a tile: weights into p, m and l brought up to date. True when
+ * some row of the warp took a new maximum: the rows of o are then to be multiplied by alpha, as soon as no product
+ * is adding to them. Products that touch other registers may be in flight. */
 template <typename T, int P, int R, bool COLUMNS>
 __device__ __forceinline__ bool softmax_tile(uint32_t (&p)[P * R / 4], struct softmax_state &state, float (&alpha)[2],
                                              const float (&s)[P * R / 2], const float (&column)[COLUMNS ? P / 2 : 1],
@@ -149,8 +150,8 @@ __device__ __forceinline__ void rescale_outputs(float (&o)[32], const float (&al
         o[i] *= alpha[i % 4 / 2];
 }
 
-/* Divides o by the sums and writes a warp's 16 rows of 128 bytes; row(r) is where row r goes, NULL: nowhere. staging: the
- * warp's own, OUTPUT_STAGING_BYTES. */
+/* Divides o by the sums and writes a warp's 16 rows of 128 bytes; row(r) is where row r goes, NULL: nowhere.
+ * staging: the warp's own, OUTPUT_STAGING_BYTES. */
 static constexpr int OUTPUT_PITCH_BYTES = TILE_ROW_BYTES + 16; /* 8 rows in different banks */
 static constexpr int OUTPUT_STAGING_BYTES = 16 * OUTPUT_PITCH_BYTES;
 template <typename T, typename Row>

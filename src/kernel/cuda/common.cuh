@@ -71,8 +71,8 @@ __device__ __forceinline__ uint32_t shared_address(const void *p)
     return (uint32_t)__cvta_generic_to_shared(p);
 }
 
-/* A tile has rows of 64 16-bit elements, 128 bytes; its 16-byte chunk c of row r lies at chunk c ^ (r % 8), as the tensor
- * copy engine and wgmma have it in their 128-byte swizzle. Tiles start at multiples of 1024 bytes. */
+/* A tile has rows of 64 16-bit elements, 128 bytes; its 16-byte chunk c of row r lies at chunk c ^ (r % 8), as the
+ * tensor copy engine and wgmma have it in their 128-byte swizzle. Tiles start at multiples of 1024 bytes. */
 static constexpr int TILE_ROW_BYTES = 128;
 __device__ __forceinline__ uint32_t tile_offset(int row, int chunk)
 {
@@ -179,8 +179,8 @@ __device__ __forceinline__ void named_barrier_arrive(int id, int n_threads)
     asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(n_threads) : "memory");
 }
 
-/* Registers a thread of this warpgroup may use from here on; all its warps execute it. The sum over the block's warpgroups
- * stays within the registers that the launch gave it. */
+/* Registers a thread of this warpgroup may use from here on; all its warps execute it. The sum over the block's
+ * warpgroups stays within the registers that the launch gave it. */
 template <int N> __device__ __forceinline__ void take_registers()
 {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(N));

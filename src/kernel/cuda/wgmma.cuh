@@ -75,7 +75,7 @@ template <typename T, int N, int B_ROWS> struct wgmma;
         {                                                                                                              \
             asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, %" #ADD ", 0;\n"                                        \
                          "wgmma.mma_async.sync.aligned.m64n" #N "k16.f32." NAME "." NAME " {" WGMMA_D##N               \
-                         "}, {%" #A0 ",%" #A1 ",%" #A2 ",%" #A3 "}, %" #DESC ", add, 1, 1, %" #TRANS ";\n}\n"            \
+                         "}, {%" #A0 ",%" #A1 ",%" #A2 ",%" #A3 "}, %" #DESC ", add, 1, 1, %" #TRANS ";\n}\n"          \
                          : WGMMA_R##N                                                                                  \
                          : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(add), "n"(B_ROWS));                 \
         }                                                                                                              \
