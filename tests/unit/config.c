@@ -177,6 +177,15 @@ static void test_read_without_weights(void **state)
     expected = config_ocr2_published();
     assert_int_equal(config_read(&c, path, NULL), 0);
     expect_equal(&c, &expected);
+
+    write_text(dir, "config.json",
+               "{\"architectures\":[\"DeepseekOCRForCausalLM\"],\"model_type\":\"deepseek_vl_v2\",\"vision_config\":{"
+               "\"width\":{\"sam_vit_b\":{\"downsample_channels\":[512,1024]},\"clip-l-14-224\":{\"width\":1024,"
+               "\"layers\":24,\"heads\":16,\"image_size\":224,\"patch_size\":14}}}}");
+    expected = config_ocr1_published();
+    assert_int_equal(config_read(&c, path, NULL), 0);
+    expect_equal(&c, &expected);
+    assert_memory_equal(&c.clip, &expected.clip, sizeof c.clip);
     free(path);
 }
 
@@ -222,8 +231,8 @@ static const struct bad_value bad_values[] = {
     {"\"text_config\":{", "\"text_config\":\"x\",\"x\":{", "text_config is 'x', expected an object", FATHOM_EFORMAT},
     {"\"image_token_id\":2042", "\"image_token_id\":4294967296",
      "image_token_id is 4294967296, expected a whole number from 0 to 2147483647", FATHOM_EFORMAT},
-    {"\"DeepseekOcr2ForConditionalGeneration\"", "\"DeepseekOCRForCausalLM\"",
-     "architecture 'DeepseekOCRForCausalLM' is not supported", FATHOM_EUNSUPPORTED},
+    {"\"DeepseekOcr2ForConditionalGeneration\"", "\"DeepseekV4ForCausalLM\"",
+     "architecture 'DeepseekV4ForCausalLM' is not supported", FATHOM_EUNSUPPORTED},
     {"{\"arch", "[{\"arch", NULL, FATHOM_EFORMAT},
 };
 
