@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "kernel/admit.h"
 #if defined(FATHOM_X86)
 #include "kernel/x86/cpuid.h"
 #include "kernel/x86/simd_ops.h"
@@ -80,79 +81,6 @@ struct tensor run_alloc_map(struct run *run, size_t n, size_t h, size_t w, size_
     if (!size_mul(n, h, &elements) || !size_mul(elements, w, &elements) || !size_mul(elements, c, &elements))
         elements = SIZE_MAX;
     return tensor_4d(DTYPE_F32, run_scratch(run, elements, sizeof(float)), n, h, w, c);
-}
-
-/* ---- checks -------------------------------------------------------------------------------------------------- */
-
-struct named {
-    const char *name;
-    const struct tensor *t;
-};
-
-/* "linear: shapes or dtypes do not fit: y [2, 3] f32, x [2, 4] f32, w [3, 5] bf16" */
-static void refuse(struct run *run, const char *op, const struct named *args, size_t n_args)
-{
-    char text[512] = "", shape[96];
-    size_t at = 0;
-    for (size_t i = 0; i < n_args && at < sizeof text; i++)
-        if (args[i].t)
-            at += (size_t)snprintf(text + at, sizeof text - at, "%s%s %s %s", at ? ", " : "", args[i].name,
-                                   tensor_shape_text(args[i].t, shape), dtype_name(args[i].t->dtype));
-    run_fail(run, FATHOM_EINVAL, "%s: shapes or dtypes do not fit: %s", op, text);
-}
-
-/* Whether op is to be done: nothing failed before, every argument has data, and they fit. */
-static bool admit(struct run *run, const char *op, bool fits, const struct named *args, size_t n_args)
-{
-    if (!run_ok(run))
-        return false;
-    if (!fits) {
-        refuse(run, op, args, n_args);
-        return false;
-    }
-    for (size_t i = 0; i < n_args; i++)
-        if (args[i].t && !args[i].t->data)
-            return false;
-    return true;
-}
-
-#define ADMIT(run, op, fits, ...)                                                                                      \
-    admit(run, op, fits, (const struct named[]){__VA_ARGS__},                                                          \
-          sizeof((const struct named[]){__VA_ARGS__}) / sizeof(struct named))
-
-static void trace(struct run *run, const char *op, const struct tensor *out)
-{
-    if (run->trace && run_ok(run))
-        run->trace(run->trace_ctx, op, out);
-}
-
-static bool is_matrix(const struct tensor *t) /* of activations */
-{
-    return t->dtype == DTYPE_F32 && t->n_dims == 2 && t->stride[1] == 1;
-}
-
-static bool is_vector(const struct tensor *t, size_t n) /* of weights */
-{
-    return (t->dtype == DTYPE_F32 || t->dtype == DTYPE_BF16) && t->n_dims == 1 && t->shape[0] == n && t->stride[0] == 1;
-}
-
-static bool is_float_weight(const struct tensor *t)
-{
-    return t->dtype == DTYPE_F32 || t->dtype == DTYPE_F16 || t->dtype == DTYPE_BF16;
-}
-
-static bool is_weight(const struct tensor *t, size_t rows, size_t cols)
-{
-    if (t->n_dims != 2 || t->shape[0] != rows || t->shape[1] != cols || t->stride[1] != 1 || rows == 0 || cols == 0)
-        return false;
-    if (t->dtype == DTYPE_Q8_0)
-        return cols % Q8_0_BLOCK == 0 && t->stride[0] % Q8_0_BLOCK == 0;
-    return is_float_weight(t);
-}
-
-static bool same_shape(const struct tensor *a, const struct tensor *b)
-{
-    return a->n_dims == b->n_dims && memcmp(a->shape, b->shape, (size_t)a->n_dims * sizeof a->shape[0]) == 0;
 }
 
 /* ---- operations ---------------------------------------------------------------------------------------------- */
@@ -370,22 +298,10 @@ void softmax_topk(struct run *run, const struct tensor *logits, size_t top_k, in
     trace(run, "softmax_topk", &out);
 }
 
-static bool mlp_weights_fit(const struct mlp_weights *w, size_t dim)
-{
-    size_t hidden = w->gate.shape[0];
-    return w->gate.data && w->up.data && w->down.data && is_weight(&w->gate, hidden, dim) &&
-           is_weight(&w->up, hidden, dim) && is_weight(&w->down, dim, hidden);
-}
-
 void moe(struct run *run, struct tensor *y, const struct tensor *x, const struct moe_weights *w)
 {
     bool fits = is_matrix(y) && is_matrix(x) && same_shape(y, x) && is_weight(&w->router, w->n_experts, x->shape[1]) &&
-                w->top_k > 0 && w->top_k <= w->n_experts && w->n_experts <= INT32_MAX;
-    for (size_t e = 0; e < w->n_experts && fits; e++)
-        fits =
-            mlp_weights_fit(&w->experts[e], x->shape[1]) && w->experts[e].gate.shape[0] == w->experts[0].gate.shape[0];
-    if (fits && w->shared.gate.data)
-        fits = mlp_weights_fit(&w->shared, x->shape[1]);
+                moe_experts_fit(w, x->shape[1]);
     if (!ADMIT(run, "moe", fits, {"y", y}, {"x", x}, {"router", &w->router}))
         return;
     run->kernels->moe(run, y, x, w);

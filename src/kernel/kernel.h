@@ -32,10 +32,10 @@ struct kernels;
 
 struct run {
     const struct kernels *kernels;
-    struct pool *pool;      /* borrowed                                                        */
-    struct arena *arena;    /* borrowed; activations and scratch                               */
-    enum fathom_dtype act;  /* where results are rounded                                       */
-    struct fathom_err err;  /* the first error                                                 */
+    struct pool *pool;     /* borrowed                                                        */
+    struct arena *arena;   /* borrowed; activations and scratch                               */
+    enum fathom_dtype act; /* where results are rounded                                       */
+    struct fathom_err err; /* the first error                                                 */
     /* Called after every operation with its name and its output; NULL: not called. */
     void (*trace)(void *ctx, const char *op, const struct tensor *out);
     void *trace_ctx;
@@ -68,7 +68,7 @@ struct kv_layer {
     size_t n_kv_heads, head_dim, capacity; /* capacity: tokens, a multiple of ATTENTION_TILE */
 };
 
-struct mlp_weights { /* SwiGLU: down(silu(gate x) * (up x)) */
+struct mlp_weights {        /* SwiGLU: down(silu(gate x) * (up x)) */
     struct tensor gate, up; /* [hidden, dim] */
     struct tensor down;     /* [dim, hidden] */
 };
@@ -78,8 +78,50 @@ struct moe_weights { /* softmax over all experts, the top_k largest as they are,
     const struct mlp_weights *experts; /* n_experts of them                    */
     struct mlp_weights shared;         /* gate.data NULL: none                 */
     size_t n_experts, top_k;
-    bool norm_topk;      /* weights of the chosen divided by their sum */
+    bool norm_topk; /* weights of the chosen divided by their sum */
     float routed_scale;
+    float swiglu_limit; /* gate x at most this, up x between it and its negative; 0: no limit */
+};
+
+/* A manifold-constrained hyper-connection of n_streams residual streams, x [n, n_streams * dim], stream 0 first. With
+ * m = fn x / rms(x), scaled and shifted part by part: pre = sigmoid + eps weighs the streams into the sublayer's input;
+ * post = 2 sigmoid weighs its output into each stream; comb, a softmax made doubly stochastic by n_iters Sinkhorn steps,
+ * mixes the streams (spec deepseek-v4 §2.2). The head's collapse has pre alone. */
+struct hyper_weights {
+    struct tensor fn; /* [(2 + n_streams) * n_streams, n_streams * dim]: pre, post, comb; the head's: [n_streams, ..] */
+    struct tensor base; /* a number for each of its rows                                                              */
+    struct tensor
+        scale; /* [3]; the head's: [1]                                                                       */
+};
+
+struct hyper_shape {
+    size_t n_streams, n_iters;
+    float eps, norm_eps;
+};
+
+#define MAX_STREAMS 8
+
+/* Compression of token rows into entries: windows of `ratio` rows; with overlap, of the `ratio` rows before as well. */
+struct compress_shape {
+    size_t ratio;
+    bool overlap;      /* rows are [2 d]: the first half counts in the next window's entry, the second in its own */
+    bool has_previous; /* with overlap: the first `ratio` rows are the window before                              */
+};
+
+/* The index keys of a sequence, in the order in which index_scores reads them: [capacity / 16][dim][16]. */
+struct index_keys {
+    float *data;
+    size_t dim, ratio; /* entry w is there for queries from position ratio * (w + 1) - 1 on */
+};
+
+/* What the queries of attention_sparse see besides their own row. A key is its own value. */
+struct sparse_keys {
+    struct tensor window;  /* [n_before + n, d]: the rows of the n_before tokens before the queries, then their own */
+    size_t n_window;       /* rows of it that a query sees, its own included                                       */
+    struct tensor entries; /* [any, d]; data NULL: there are none                                                  */
+    size_t ratio;          /* entry w is there for queries from position ratio * (w + 1) - 1 on                    */
+    const int32_t *chosen; /* [n - n_all, top_k], ascending: what the queries after the first n_all see of them    */
+    size_t n_all, top_k;   /* the first n_all queries see all entries that are there for them                      */
 };
 
 /* What a back end fills. All matrices are [rows, cols] with unit column stride; y never overlaps an input unless said. */
@@ -105,6 +147,24 @@ struct kernels {
                              const struct tensor *v, struct kv_layer *kv, size_t n_heads, size_t pos);
     void (*softmax_topk)(struct run *, const struct tensor *logits, size_t top_k, int32_t *ids, float *weights);
     void (*moe)(struct run *, struct tensor *y, const struct tensor *x, const struct moe_weights *);
+    void (*moe_chosen)(struct run *, struct tensor *y, const struct tensor *x, const struct moe_weights *,
+                       const int32_t *ids, const float *weights);
+    void (*route)(struct run *, const struct tensor *logits, const struct tensor *bias, const struct tensor *table,
+                  const int32_t *tokens, size_t top_k, float scale, int32_t *ids, float *weights);
+    void (*rope_pairs)(struct run *, struct tensor *x, size_t n_heads, const int32_t *pos, const float *frequencies,
+                       size_t n_pairs, bool inverse);
+    void (*hyper_split)(struct run *, struct tensor *h, struct tensor *mix, const struct tensor *x,
+                        const struct tensor *m, const struct hyper_weights *, struct hyper_shape);
+    void (*hyper_merge)(struct run *, struct tensor *x, const struct tensor *u, const struct tensor *mix,
+                        size_t n_streams);
+    void (*compress)(struct run *, struct tensor *y, const struct tensor *values, const struct tensor *scores,
+                     const struct tensor *ape, struct compress_shape);
+    void (*index_scores)(struct run *, struct tensor *scores, const struct tensor *q, const struct tensor *weights,
+                         const struct index_keys *, size_t pos);
+    void (*index_topk)(struct run *, int32_t *chosen, const struct tensor *scores, size_t ratio, size_t top_k,
+                       size_t pos);
+    void (*attention_sparse)(struct run *, struct tensor *y, const struct tensor *q, const struct tensor *sinks,
+                             const struct sparse_keys *, size_t n_heads, size_t pos);
 };
 
 /* The scalar definitions, and the best level that this processor and `highest` allow. highest: NULL or "avx512", "avx2",
@@ -121,7 +181,8 @@ void run_fail(struct run *run, enum fathom_status status, const char *format, ..
     __attribute__((format(printf, 3, 4)));
 
 /* y [n, out] = epilogue(x [n, in] · w [out, in]^T + bias [out] or NULL). w: f32, f16, bf16, q8_0; bias f32 or bf16. */
-void linear(struct run *run, struct tensor *y, const struct tensor *x, const struct tensor *w, const struct tensor *bias);
+void linear(struct run *run, struct tensor *y, const struct tensor *x, const struct tensor *w,
+            const struct tensor *bias);
 void linear_gelu(struct run *run, struct tensor *y, const struct tensor *x, const struct tensor *w,
                  const struct tensor *bias);
 void linear_quick_gelu(struct run *run, struct tensor *y, const struct tensor *x, const struct tensor *w,
@@ -178,5 +239,53 @@ void softmax_topk(struct run *run, const struct tensor *logits, size_t top_k, in
 /* y = sum over the chosen experts, ascending id, of weight * mlp_e(x) (acc = fma(weight, expert, acc)), plus the shared
  * expert. Tokens are grouped by expert. */
 void moe(struct run *run, struct tensor *y, const struct tensor *x, const struct moe_weights *w);
+
+/* ---- DeepSeek-V4 (spec deepseek-v4 §2). These work in float32, whatever act says. ------------------------------- */
+
+/* moe with experts that are chosen already: ids and weights [n, top_k], ids of a row ascending and distinct. */
+void moe_chosen(struct run *run, struct tensor *y, const struct tensor *x, const struct moe_weights *w,
+                const int32_t *ids, const float *weights);
+
+/* The experts of each row of logits [n, n_experts], with s = sqrt(softplus(logit)): the top_k largest of s + bias, ties
+ * to the lower id (bias NULL: of s), or the row of table [n_tokens, top_k] i64 that the token names (table NULL: chosen).
+ * ids [n, top_k] ascending; weights s / (their sum) * scale. NaN records FATHOM_ENUMERIC, a table that names an expert
+ * twice or one that does not exist FATHOM_EFORMAT. */
+void route(struct run *run, const struct tensor *logits, const struct tensor *bias, const struct tensor *table,
+           const int32_t *tokens, size_t top_k, float scale, int32_t *ids, float *weights);
+
+/* Rotates the last 2 * n_pairs channels of every head of x [n, n_heads * d] in place, as neighbouring pairs: angle
+ * pos[row] * frequencies[pair], a float32 product; inverse: minus that. cos and sin come from double precision. */
+void rope_pairs(struct run *run, struct tensor *x, size_t n_heads, const int32_t *pos, const float *frequencies,
+                size_t n_pairs, bool inverse);
+
+/* h [n, dim] = the sublayer's input of streams x; mix [n, n_streams * (n_streams + 1)] = post and comb for hyper_merge.
+ * mix NULL: the head's collapse. */
+void hyper_split(struct run *run, struct tensor *h, struct tensor *mix, const struct tensor *x,
+                 const struct hyper_weights *w, struct hyper_shape shape);
+
+/* x_c = post_c * u + sum over streams j, ascending, of comb[j][c] * x_j; u [n, dim] is the sublayer's output. */
+void hyper_merge(struct run *run, struct tensor *x, const struct tensor *u, const struct tensor *mix, size_t n_streams);
+
+/* y [n_windows, d]: each channel a softmax-weighted sum of values over the rows of its window(s), ascending, with the
+ * weights' logits in scores + ape. values, scores: [rows, d], or [rows, 2 d] with overlap; ape [ratio, as wide], by row of
+ * the window. Without has_previous the first window has no window before it. */
+void compress(struct run *run, struct tensor *y, const struct tensor *values, const struct tensor *scores,
+              const struct tensor *ape, struct compress_shape shape);
+
+/* scores [n, any]: row i is the query at pos + i and has floor((pos + i + 1) / ratio) candidates; its score of candidate w
+ * is the sum over heads, ascending, of weights[head] * max(q_head · key_w, 0) (acc = fma(..)). q [n, n_heads * dim],
+ * weights [n, n_heads]. Columns behind a row's candidates are not written. */
+void index_scores(struct run *run, struct tensor *scores, const struct tensor *q, const struct tensor *weights,
+                  const struct index_keys *keys, size_t pos);
+
+/* chosen [n, top_k]: of each row's candidates the top_k with the highest scores, ties to the lower index, ascending; all of
+ * them, then -1, when there are no more. A candidate whose score is NaN records FATHOM_ENUMERIC. */
+void index_topk(struct run *run, int32_t *chosen, const struct tensor *scores, size_t ratio, size_t top_k, size_t pos);
+
+/* Attention of one shared key/value head: y, q [n, n_heads * d], row i the query at pos + i. The keys of a query are a
+ * list: the window's rows, then its entries, ascending; tiles count from the start of the list. sinks [n_heads]: a
+ * logit that takes its share of the softmax and gives nothing: m begins as the sink, the sum of lane 0 as 1. */
+void attention_sparse(struct run *run, struct tensor *y, const struct tensor *q, const struct tensor *sinks,
+                      const struct sparse_keys *keys, size_t n_heads, size_t pos);
 
 #endif

@@ -15,6 +15,15 @@ const struct kernels kernels_ref = {
     .attention_causal = attention_causal_ref,
     .softmax_topk = softmax_topk_ref,
     .moe = moe_ref,
+    .moe_chosen = moe_chosen_ref,
+    .route = route_ref,
+    .rope_pairs = rope_pairs_ref,
+    .hyper_split = hyper_split_ref,
+    .hyper_merge = hyper_merge_ref,
+    .compress = compress_ref,
+    .index_scores = index_scores_ref,
+    .index_topk = index_topk_ref,
+    .attention_sparse = attention_sparse_ref,
 };
 
 static float q8_0_at(const uint8_t *row, size_t col)

@@ -26,6 +26,24 @@ void attention_causal_ref(struct run *run, struct tensor *y, const struct tensor
                           const struct tensor *v, struct kv_layer *kv, size_t n_heads, size_t pos);
 void softmax_topk_ref(struct run *run, const struct tensor *logits, size_t top_k, int32_t *ids, float *weights);
 void moe_ref(struct run *run, struct tensor *y, const struct tensor *x, const struct moe_weights *w);
+void moe_chosen_ref(struct run *run, struct tensor *y, const struct tensor *x, const struct moe_weights *w,
+                    const int32_t *ids, const float *weights);
+void route_ref(struct run *run, const struct tensor *logits, const struct tensor *bias, const struct tensor *table,
+               const int32_t *tokens, size_t top_k, float scale, int32_t *ids, float *weights);
+void rope_pairs_ref(struct run *run, struct tensor *x, size_t n_heads, const int32_t *pos, const float *frequencies,
+                    size_t n_pairs, bool inverse);
+void hyper_split_ref(struct run *run, struct tensor *h, struct tensor *mix, const struct tensor *x,
+                     const struct tensor *m, const struct hyper_weights *w, struct hyper_shape shape);
+void hyper_merge_ref(struct run *run, struct tensor *x, const struct tensor *u, const struct tensor *mix,
+                     size_t n_streams);
+void compress_ref(struct run *run, struct tensor *y, const struct tensor *values, const struct tensor *scores,
+                  const struct tensor *ape, struct compress_shape shape);
+void index_scores_ref(struct run *run, struct tensor *scores, const struct tensor *q, const struct tensor *weights,
+                      const struct index_keys *keys, size_t pos);
+void index_topk_ref(struct run *run, int32_t *chosen, const struct tensor *scores, size_t ratio, size_t top_k,
+                    size_t pos);
+void attention_sparse_ref(struct run *run, struct tensor *y, const struct tensor *q, const struct tensor *sinks,
+                          const struct sparse_keys *keys, size_t n_heads, size_t pos);
 
 /* Element i of a vector or packed table in f32, f16 or bf16. */
 static inline float value_f32(const struct tensor *t, size_t i)

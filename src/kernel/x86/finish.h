@@ -11,7 +11,10 @@ struct finish {
     bool round; /* results are bfloat16 */
 };
 
-SIMD_INLINE vf v_stored(bool round, vf x) { return round ? v_round_bf16(x) : x; }
+SIMD_INLINE vf v_stored(bool round, vf x)
+{
+    return round ? v_round_bf16(x) : x;
+}
 
 /* n <= SIMD_LANES values from element i of a bias. */
 SIMD_INLINE vf load_bias(const struct tensor *bias, size_t i, size_t n)
@@ -38,12 +41,16 @@ SIMD_INLINE void finish_linear(const struct finish *f, size_t col, size_t n, flo
     }
 }
 
-/* y[i] = silu(gate[i]) * up[i] */
-SIMD_INLINE void finish_swiglu(bool round, size_t n, float *y, const float *gate, const float *up)
+/* y[i] = silu(gate[i]) * up[i]; limit > 0: gate at most this, up between it and its negative, NaN passing through. */
+SIMD_INLINE void finish_swiglu(bool round, float limit, size_t n, float *y, const float *gate, const float *up)
 {
     for (size_t i = 0; i < n; i += SIMD_LANES) {
         size_t lanes = n - i < SIMD_LANES ? n - i : SIMD_LANES;
         vf g = v_stored(round, v_load_n(gate + i, lanes)), u = v_stored(round, v_load_n(up + i, lanes));
+        if (limit > 0.0f) {
+            g = v_min(v_set(limit), g);
+            u = v_max(v_set(-limit), v_min(v_set(limit), u));
+        }
         v_store_n(y + i, v_stored(round, v_stored(round, v_silu(g)) * u), lanes);
     }
 }

@@ -16,4 +16,13 @@ const struct kernels SIMD_NAME(kernels) = {
     .attention_causal = SIMD_NAME(attention_causal),
     .softmax_topk = SIMD_NAME(softmax_topk),
     .moe = SIMD_NAME(moe),
+    .moe_chosen = SIMD_NAME(moe_chosen),
+    .route = SIMD_NAME(route),
+    .rope_pairs = SIMD_NAME(rope_pairs),
+    .hyper_split = SIMD_NAME(hyper_split),
+    .hyper_merge = SIMD_NAME(hyper_merge),
+    .compress = SIMD_NAME(compress),
+    .index_scores = SIMD_NAME(index_scores),
+    .index_topk = SIMD_NAME(index_topk),
+    .attention_sparse = SIMD_NAME(attention_sparse),
 };

@@ -42,7 +42,7 @@ static void stream_task(void *ctx, size_t task, int thread)
         for (size_t i = 0; i < m; i++) {
             float *y = (float *)tensor_row(s->y, i) + first;
             if (s->w2) {
-                finish_swiglu(s->finish.round, n, y, sum + i * MATVEC_ROWS, sum2 + i * MATVEC_ROWS);
+                finish_swiglu(s->finish.round, 0, n, y, sum + i * MATVEC_ROWS, sum2 + i * MATVEC_ROWS);
             } else {
                 finish_linear(&s->finish, first, n, sum + i * MATVEC_ROWS);
                 memcpy(y, sum + i * MATVEC_ROWS, n * sizeof *y);
@@ -82,7 +82,7 @@ static void finish_swiglu_row(const struct gemm_job *job, size_t row, size_t col
                               const float *c2)
 {
     const struct swiglu_job *s = job->ctx;
-    finish_swiglu(s->round, n_cols, (float *)tensor_row(s->y, row) + col, c, c2);
+    finish_swiglu(s->round, 0, n_cols, (float *)tensor_row(s->y, row) + col, c, c2);
 }
 
 /* ---- the operations --------------------------------------------------------------------------------------------- */

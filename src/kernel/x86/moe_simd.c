@@ -16,8 +16,8 @@
 
 /* The experts of each token in ascending order of id, with their final weights. */
 struct choice {
-    int32_t *ids; /* [n, top_k] */
-    float *weights;
+    const int32_t *ids; /* [n, top_k] */
+    const float *weights;
 };
 
 static void sort_by_id(int32_t *ids, float *weights, size_t n)
@@ -37,24 +37,25 @@ static bool choose(struct run *run, const struct tensor *x, const struct moe_wei
     size_t n = x->shape[0], k = w->top_k;
     enum fathom_dtype act = run->act;
     struct tensor logits = run_alloc(run, n, w->n_experts);
-    c->ids = run_scratch(run, n * k, sizeof *c->ids);
-    c->weights = run_scratch(run, n * k, sizeof *c->weights);
+    int32_t *ids = run_scratch(run, n * k, sizeof *ids);
+    float *all_weights = run_scratch(run, n * k, sizeof *all_weights);
     if (!run_ok(run))
         return false;
     run->act = FATHOM_F32;
     SIMD_NAME(linear)(run, &logits, x, &w->router, NULL, EPILOGUE_NONE);
     run->act = act;
-    SIMD_NAME(softmax_topk)(run, &logits, k, c->ids, c->weights);
+    SIMD_NAME(softmax_topk)(run, &logits, k, ids, all_weights);
     if (!run_ok(run))
         return false;
     for (size_t row = 0; row < n; row++) {
-        float *weights = c->weights + row * k, sum = 0.0f;
+        float *weights = all_weights + row * k, sum = 0.0f;
         for (size_t i = 0; i < k; i++)
             sum += weights[i];
         for (size_t i = 0; i < k; i++)
             weights[i] = (w->norm_topk ? weights[i] / sum : weights[i]) * w->routed_scale;
-        sort_by_id(c->ids + row * k, weights, k);
+        sort_by_id(ids + row * k, weights, k);
     }
+    *c = (struct choice){ids, all_weights};
     return true;
 }
 
@@ -72,6 +73,7 @@ struct decode {
     float *y;
     size_t dim;
     bool round;
+    float limit;              /* of swiglu                                               */
     struct streamed *experts; /* n_routed chosen ones, then perhaps the shared one */
     size_t n_experts, n_routed;
     size_t n_blocks, n_tasks;
@@ -100,7 +102,7 @@ static void hidden_task(void *ctx, size_t task, int thread)
         (&s->w->gate, first, n, d->x, 0, 1, gate, more ? tensor_row(&s->w->gate, first + MATVEC_ROWS) : NULL);
         SIMD_NAME(matvec)
         (&s->w->up, first, n, d->x, 0, 1, up, more ? tensor_row(&s->w->up, first + MATVEC_ROWS) : NULL);
-        finish_swiglu(d->round, n, s->hidden + first, gate, up);
+        finish_swiglu(d->round, d->limit, n, s->hidden + first, gate, up);
     }
 }
 
@@ -140,6 +142,7 @@ static void moe_one(struct run *run, struct tensor *y, const struct tensor *x, c
                        .y = y->data,
                        .dim = x->shape[1],
                        .round = run->act == FATHOM_BF16,
+                       .limit = w->swiglu_limit,
                        .n_experts = w->top_k + (w->shared.gate.data ? 1 : 0),
                        .n_routed = w->top_k};
     d.experts = run_scratch(run, d.n_experts, sizeof *d.experts);
@@ -172,6 +175,7 @@ struct group { /* the slots of an expert, or all tokens at the shared one */
     const struct mlp_weights *mlp;
     struct tensor *y;
     bool round;
+    float limit;              /* of swiglu       */
     struct tensor hidden;     /* [slots, hidden] */
     const int32_t *tokens;    /* of each slot; NULL: the slot's number */
     const struct slot *slots; /* NULL: shared    */
@@ -180,7 +184,7 @@ struct group { /* the slots of an expert, or all tokens at the shared one */
 static void finish_hidden(const struct gemm_job *job, size_t row, size_t col, size_t n_cols, float *c, const float *c2)
 {
     const struct group *g = job->ctx;
-    finish_swiglu(g->round, n_cols, (float *)tensor_row(&g->hidden, row) + col, c, c2);
+    finish_swiglu(g->round, g->limit, n_cols, (float *)tensor_row(&g->hidden, row) + col, c, c2);
 }
 
 static void finish_down(const struct gemm_job *job, size_t row, size_t col, size_t n_cols, float *c, const float *c2)
@@ -245,7 +249,8 @@ static void moe_many(struct run *run, struct tensor *y, const struct tensor *x, 
         if (m == 0)
             continue;
         struct group *g = &groups[n_jobs];
-        *g = (struct group){.mlp = mlp, .y = y, .round = round, .hidden = shared_hidden};
+        *g = (struct group){.mlp = mlp, .y = y, .round = round, .limit = w->swiglu_limit};
+        g->hidden = shared_hidden;
         if (routed) {
             g->hidden = tensor_rows(&hidden, first[e], m);
             g->tokens = tokens + first[e];
@@ -278,6 +283,16 @@ static void moe_many(struct run *run, struct tensor *y, const struct tensor *x, 
     SIMD_NAME(gemm_in_order)(run, jobs, n_jobs);
 }
 
+/* At most MAX_TOKENS of them. */
+static void moe_pass(struct run *run, struct tensor *y, const struct tensor *x, const struct moe_weights *w,
+                     const struct choice *c)
+{
+    if (x->shape[0] == 1)
+        moe_one(run, y, x, w, c);
+    else
+        moe_many(run, y, x, w, c);
+}
+
 void SIMD_NAME(moe)(struct run *run, struct tensor *y, const struct tensor *x, const struct moe_weights *w)
 {
     for (size_t first = 0; first < x->shape[0] && run_ok(run); first += MAX_TOKENS) {
@@ -285,12 +300,20 @@ void SIMD_NAME(moe)(struct run *run, struct tensor *y, const struct tensor *x, c
         struct arena_mark mark = arena_save(run->arena);
         struct tensor x_n = tensor_rows(x, first, n), y_n = tensor_rows(y, first, n);
         struct choice c;
-        if (choose(run, &x_n, w, &c)) {
-            if (n == 1)
-                moe_one(run, &y_n, &x_n, w, &c);
-            else
-                moe_many(run, &y_n, &x_n, w, &c);
-        }
+        if (choose(run, &x_n, w, &c))
+            moe_pass(run, &y_n, &x_n, w, &c);
+        arena_restore(run->arena, mark);
+    }
+}
+
+void SIMD_NAME(moe_chosen)(struct run *run, struct tensor *y, const struct tensor *x, const struct moe_weights *w,
+                           const int32_t *ids, const float *weights)
+{
+    for (size_t first = 0; first < x->shape[0] && run_ok(run); first += MAX_TOKENS) {
+        size_t n = x->shape[0] - first < MAX_TOKENS ? x->shape[0] - first : MAX_TOKENS;
+        struct arena_mark mark = arena_save(run->arena);
+        struct tensor x_n = tensor_rows(x, first, n), y_n = tensor_rows(y, first, n);
+        moe_pass(run, &y_n, &x_n, w, &(struct choice){ids + first * w->top_k, weights + first * w->top_k});
         arena_restore(run->arena, mark);
     }
 }
