@@ -1,0 +1,225 @@
+/* DeepSeek-V4's config.json, its tensors and their binding: what is published, and what is refused. */
+#include <math.h>
+#include <stdio.h>
+
+#include "support.h"
+#include "tiny_v4.h"
+
+static enum fathom_status parse(struct v4_config *c, const char *fields, struct fathom_err *err)
+{
+    char text[512];
+    int n = snprintf(text, sizeof text, "{\"architectures\": [\"DeepseekV4ForCausalLM\"]%s%s}", *fields ? ", " : "",
+                     fields);
+    return v4_config_parse(c, text, (size_t)n, err);
+}
+
+static void published(void **state)
+{
+    struct v4_config c;
+    struct v4_tensor *tensors;
+    size_t n, parameters = 0;
+    (void)state;
+    assert_int_equal(parse(&c, "", NULL), FATHOM_OK);
+    size_t n_csa = 0, n_hca = 0;
+    for (size_t l = 0; l < c.n_layers; l++) {
+        n_csa += c.ratio[l] == 4;
+        n_hca += c.ratio[l] == 128;
+    }
+    assert_int_equal(n_csa, 21);
+    assert_int_equal(n_hca, 20);
+    assert_int_equal(c.ratio[42], 4);
+    assert_int_equal(v4_tensors(&tensors, &n, &c, NULL), FATHOM_OK);
+    for (size_t i = 0; i < n; i++)
+        parameters += tensors[i].dtype == DTYPE_I64 ? 0 : v4_tensor_elements(&tensors[i]);
+    assert_true(fabs((double)parameters - 284.33e9) < 0.01e9); /* without the draft layer and tid2eid */
+    free(tensors);
+
+    struct v4_state s; /* bytes a token of context, float32 rows and index */
+    assert_int_equal(v4_state_create(&s, &c, 1 << 20, NULL), FATHOM_OK);
+    assert_int_equal(v4_state_bytes(&s, 1 << 20) - v4_state_bytes(&s, 1 << 19), (size_t)13760 << 19);
+    v4_state_release(&s);
+}
+
+static void tiny(void **state)
+{
+    struct v4_config c = v4_tiny_config();
+    (void)state;
+    assert_int_equal(c.n_layers, 6);
+    assert_int_equal(c.ratio[3], 16);
+    assert_int_equal(c.ratio[4], 4);
+    assert_int_equal(c.rope_dim, 16);
+    assert_int_equal(c.n_hash_layers, 2);
+    assert_true(c.swiglu_limit == 1.0f && c.routed_scale == 1.5f);
+}
+
+static void refused(void **state)
+{
+    static const struct {
+        const char *fields, *message;
+    } cases[] = {
+        {"\"num_attention_heads\": 0", "num_attention_heads is 0, expected a whole number from 1 to 1024"},
+        {"\"hidden_size\": 1e3", "hidden_size is 1e3, expected a whole number from 1 to 65536"},
+        {"\"num_key_value_heads\": 2", "num_key_value_heads is 2, expected a whole number from 1 to 1"},
+        {"\"qk_rope_head_dim\": 63",
+         "qk_rope_head_dim is 63, expected an even part of head_dim 512 and of index_head_dim 128"},
+        {"\"index_head_dim\": 32",
+         "qk_rope_head_dim is 64, expected an even part of head_dim 512 and of index_head_dim 32"},
+        {"\"o_groups\": 7", "64 heads cannot be divided into o_groups of 7"},
+        {"\"num_experts_per_tok\": 300", "num_experts_per_tok is 300, but there are 256 experts"},
+        {"\"num_hash_layers\": 44", "num_hash_layers is 44, but there are 43 layers"},
+        {"\"num_hidden_layers\": 61", "compress_ratios is no list of 61 numbers, one for each layer"},
+        {"\"compress_ratios\": [0, 4]", "compress_ratios is no list of 43 numbers, one for each layer"},
+        {"\"num_hidden_layers\": 2, \"compress_ratios\": [0, 1]",
+         "compress_ratios is 1, expected 0 or a number of tokens from 2 to 4096"},
+        {"\"num_hidden_layers\": 1, \"compress_ratios\": [\"4\"]",
+         "compress_ratios is '4', expected 0 or a number of tokens from 2 to 4096"},
+        {"\"scoring_func\": \"softmax\"", "scoring_func is 'softmax', expected 'sqrtsoftplus'"},
+        {"\"rope_scaling\": {\"type\": \"linear\"}", "rope_scaling.type is 'linear', expected 'yarn'"},
+        {"\"hc_mult\": 9", "hc_mult is 9, expected a whole number from 1 to 8"},
+        {"\"eos_token_id\": 129280", "bos_token_id 0 or eos_token_id 129280 is outside the vocabulary of 129280"},
+    };
+    struct v4_config c;
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct fathom_err err = {0};
+        assert_int_not_equal(parse(&c, cases[i].fields, &err), FATHOM_OK);
+        assert_string_equal(err.message, cases[i].message);
+    }
+    struct fathom_err err = {0};
+    assert_int_equal(v4_config_parse(&c, "[]", 2, &err), FATHOM_EFORMAT);
+    assert_int_equal(v4_config_parse(&c, "{}", 2, &err), FATHOM_EUNSUPPORTED);
+    assert_int_equal(v4_config_read(&c, "tests/golden/none.json", &err), FATHOM_EIO);
+}
+
+/* The check values of spec deepseek-v4 §2.5. */
+static void frequencies(void **state)
+{
+    static const struct {
+        int table;
+        size_t i;
+        double f;
+    } want[] = {{1, 0, 1},
+                {1, 1, 0.687656045},
+                {1, 8, 0.05},
+                {1, 15, 0.00363553851},
+                {1, 16, 0.00226562493},
+                {1, 20, 0.000296977785},
+                {1, 24, 1.95312532e-05},
+                {1, 25, 5.37231244e-06},
+                {1, 31, 5.6805294e-07},
+                {0, 1, 0.749894202},
+                {0, 16, 0.01},
+                {0, 31, 0.00013335215}};
+    struct v4_config c;
+    struct v4 *m = malloc(sizeof *m);
+    struct weights *none;
+    struct fathom_err err = {0};
+    (void)state;
+    assert_non_null(m);
+    assert_int_equal(parse(&c, "", NULL), FATHOM_OK);
+    assert_int_equal(weights_create(&none, NULL), FATHOM_OK);
+    assert_int_equal(v4_bind_attention(m, &c, 0, none, &err), FATHOM_EFORMAT);
+    assert_string_equal(err.message, "tensor 'layers.0.attn.wq_a.weight' is missing");
+    for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
+        double f = (double)m->frequencies[want[i].table][want[i].i];
+        if (fabs(f / want[i].f - 1) > 3e-7)
+            fail_msg("frequency %zu of table %d is %.9g, expected %.9g", want[i].i, want[i].table, f, want[i].f);
+    }
+    v4_release(m);
+    weights_close(none);
+    free(m);
+}
+
+/* Binds the tiny model after one of its tensors was left out or replaced by one of another shape or dtype. */
+static void bind_without(const char *name, const struct tensor *instead, enum fathom_status status, const char *message)
+{
+    struct v4_config c = v4_tiny_config();
+    struct v4_tensor *tensors;
+    struct weights *w;
+    struct v4 *m = malloc(sizeof *m);
+    struct fathom_err err = {0};
+    size_t n, at = 0;
+    assert_non_null(m);
+    assert_int_equal(v4_tensors(&tensors, &n, &c, NULL), FATHOM_OK);
+    while (at < n && strcmp(tensors[at].name, name) != 0)
+        at++;
+    assert_true(at < n);
+    tensors[at] = tensors[--n];
+    assert_int_equal(synth_v4_weights(&w, tensors, n, c.n_experts, NULL, NULL), FATHOM_OK);
+    if (instead)
+        assert_int_equal(weights_add(w, name, instead, NULL), FATHOM_OK);
+    assert_int_equal(v4_bind(m, &c, w, &err), status);
+    assert_string_equal(err.message, message);
+    v4_release(m);
+    weights_close(w);
+    free(tensors);
+    free(m);
+}
+
+static struct tensor zeros(enum dtype dtype, size_t rows, size_t cols)
+{
+    void *data = calloc(1, dtype_bytes(dtype, rows * cols));
+    assert_non_null(data);
+    return tensor_2d(dtype, data, rows, cols);
+}
+
+static void bad_tensors(void **state)
+{
+    struct tensor t;
+    (void)state;
+    bind_without("layers.5.ffn.experts.7.w2.weight", NULL, FATHOM_EFORMAT,
+                 "tensor 'layers.5.ffn.experts.7.w2.weight' is missing");
+    bind_without("layers.1.ffn.gate.tid2eid", NULL, FATHOM_EFORMAT, "tensor 'layers.1.ffn.gate.tid2eid' is missing");
+    bind_without("layers.2.ffn.gate.bias", NULL, FATHOM_EFORMAT, "tensor 'layers.2.ffn.gate.bias' is missing");
+    t = zeros(DTYPE_I32, 512, 2);
+    bind_without("layers.0.ffn.gate.tid2eid", &t, FATHOM_EUNSUPPORTED,
+                 "tensor 'layers.0.ffn.gate.tid2eid' has dtype i32, expected I64");
+    t = zeros(DTYPE_I64, 512, 3);
+    bind_without("layers.0.ffn.gate.tid2eid", &t, FATHOM_EFORMAT,
+                 "tensor 'layers.0.ffn.gate.tid2eid' has shape [512, 3], expected [512, 2]");
+    t = zeros(DTYPE_BF16, 4, 128);
+    bind_without("layers.2.attn.compressor.ape", &t, FATHOM_EUNSUPPORTED,
+                 "tensor 'layers.2.attn.compressor.ape' has dtype bf16, expected F32");
+    t = zeros(DTYPE_BF16, 128, 128);
+    bind_without("layers.3.attn.compressor.wkv.weight", &t, FATHOM_EFORMAT,
+                 "tensor 'layers.3.attn.compressor.wkv.weight' has shape [128, 128], expected [64, 128]");
+    t = zeros(DTYPE_F32, 23, 512);
+    bind_without("layers.4.hc_ffn_fn", &t, FATHOM_EFORMAT,
+                 "tensor 'layers.4.hc_ffn_fn' has shape [23, 512], expected [24, 512]");
+}
+
+/* What synth_v4_write writes is what synth_v4_weights makes, and what weights_open reads. */
+static void folder(void **state)
+{
+    struct v4_config c = v4_tiny_config();
+    struct v4_tensor *tensors;
+    struct weights *made, *opened;
+    size_t n;
+    char *dir = temp_create(), *path = temp_path(dir, "model.safetensors");
+    (void)state;
+    assert_int_equal(v4_tensors(&tensors, &n, &c, NULL), FATHOM_OK);
+    assert_int_equal(synth_v4_weights(&made, tensors, n, c.n_experts, NULL, NULL), FATHOM_OK);
+    assert_int_equal(synth_v4_write(path, tensors, n, c.n_experts, NULL, NULL), FATHOM_OK);
+    assert_int_equal(weights_open(&opened, dir, NULL), FATHOM_OK);
+    assert_int_equal(weights_count(opened), n);
+    for (size_t i = 0; i < n; i++) {
+        const struct weight *a = weights_find(made, tensors[i].name), *b = weights_find(opened, tensors[i].name);
+        assert_true(a && b);
+        assert_int_equal(a->bytes, b->bytes);
+        assert_int_equal(a->tensor.dtype, b->tensor.dtype);
+        assert_memory_equal(a->tensor.data, b->tensor.data, a->bytes);
+    }
+    assert_int_equal(weights_copied_bytes(opened), 0);
+    weights_close(made), weights_close(opened);
+    free(tensors);
+    free(path);
+    temp_remove(dir);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(published),   cmocka_unit_test(tiny),
+                                       cmocka_unit_test(refused),     cmocka_unit_test(frequencies),
+                                       cmocka_unit_test(bad_tensors), cmocka_unit_test(folder)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
