@@ -8,7 +8,7 @@
  *     bool key(int tile, int i, const T *&k, const T *&v)      false: no such key
  *     void prepare(float *scratch, const T *q, int row)   fills a warp's scratch from its 16 queries q[16][DIM + PAD],
  *                                                              the first of which is `row` of the block
- *     float bias(const float *scratch, int tile, int i, int row)   of query `row` of the warp, times log2 e; -inf: hidden
+ *     float bias(const float *scratch, int tile, int i, int row)  of query `row` of a warp, times log2 e; -inf: hidden
  * The softmax runs over tiles in order with the running maximum of each row. */
 #ifndef FATHOM_KERNEL_CUDA_ATTENTION_GENERAL_CUH
 #define FATHOM_KERNEL_CUDA_ATTENTION_GENERAL_CUH

@@ -11,7 +11,8 @@
  * picking 2 kh - 1 -> kh of the columns by way of shared memory.
  *
  *   grid_kernel    whole map, d = 64, wgmma. A block has two or three warpgroups of 64 queries and one thread that has
- *                  the copy engine fill a ring of tiles: the tables, then keys and values.
+ *                  the copy engine fill a ring of tiles: the tables, then keys and values. At most one block for each
+ *                  multiprocessor; it takes several pieces of work, the next one's tiles arrive during the last.
  *   window_kernel  windows of at most 16 x 16, d = 64, wgmma. A block has two warpgroups; all keys and values of a
  *                  window are in shared memory at once. Padding is taken from `pad` on the way there, never written.
  *   general        anything else, any device (attention_general.cuh).
@@ -221,25 +222,24 @@ template <int N, int N_STAGES> struct grid_shared {
 
 template <typename T, int P, int R, int N_GROUPS, int N_STAGES>
 __global__ __launch_bounds__((N_GROUPS + 1) * 128, 1) void grid_kernel(const __grid_constant__ grid_maps maps,
-                                                                       relpos_arguments a, int n_blocks,
-                                                                       int warp_floats)
+                                                                       relpos_arguments a, unsigned n_works,
+                                                                       int n_blocks, int warp_floats)
 {
 #ifdef FATHOM_HAS_WGMMA
     constexpr int N = P * R;
     extern __shared__ __align__(1024) uint8_t memory[];
     auto &sm = *reinterpret_cast<grid_shared<N, N_STAGES> *>(memory);
-    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    const int n = a.gh * a.gw, block_first = blockIdx.x % n_blocks * (N_GROUPS * 64);
-    const int n_active = min(N_GROUPS, (n - block_first + 63) / 64); /* warpgroups with queries */
-    const relpos_place place = place_of(a, blockIdx.x / n_blocks);
+    /* The shuffle tells the compiler that the warp's number, and with it the ring's position, is uniform. */
+    const int warp = __shfl_sync(FULL_WARP, threadIdx.x / 32, 0), lane = threadIdx.x % 32;
+    const int n = a.gh * a.gw;
     const int table_tiles = (2 * max(a.gh, a.gw) - 1 + N - 1) / N, n_tiles = a.gh / R;
 
     if (threadIdx.x == 0) {
         for (int i = 0; i < N_STAGES; i++) {
             barrier_init(&sm.k_full[i], 1);
             barrier_init(&sm.v_full[i], 1);
-            barrier_init(&sm.k_empty[i], n_active * 4);
-            barrier_init(&sm.v_empty[i], n_active * 4);
+            barrier_init(&sm.k_empty[i], N_GROUPS * 4);
+            barrier_init(&sm.v_empty[i], N_GROUPS * 4);
         }
         barrier_init_fence();
     }
@@ -249,19 +249,6 @@ __global__ __launch_bounds__((N_GROUPS + 1) * 128, 1) void grid_kernel(const __g
             reinterpret_cast<uint4 *>(sm.k)[i] = make_uint4(0, 0, 0, 0);
         fence_async_proxy();
     }
-    const int g = lane / 4, warp_first = block_first + warp * 16;
-    int qy[2], qx[2];
-    uint32_t q[4][4];
-    if (warp / 4 < N_GROUPS) {
-        const T *row[2];
-        for (int h = 0; h < 2; h++) {
-            const int i = warp_first + g + h * 8;
-            qy[h] = i / a.gw;
-            qx[h] = i % a.gw;
-            row[h] = i < n ? token_data<T>(a, place, 0, qy[h], qx[h]) : nullptr;
-        }
-        load_queries<T>(q, row[0], row[1], lane);
-    }
     __syncthreads(); /* barriers initialised, tiles cleared -> used by all */
 
     ring_position<N_STAGES> ring;
@@ -269,6 +256,7 @@ __global__ __launch_bounds__((N_GROUPS + 1) * 128, 1) void grid_kernel(const __g
         give_registers<24>();
         if (warp % 4 || lane)
             return;
+        relpos_place place = {};
         auto copy = [&](uint8_t *to, uint64_t *full, uint64_t *empty, const CUtensorMap *table, int part, int tile) {
             barrier_wait(empty, ring.parity ^ 1);
             barrier_arrive_expect(full, table ? N * 128 : R * a.gw * 128);
@@ -282,96 +270,137 @@ __global__ __launch_bounds__((N_GROUPS + 1) * 128, 1) void grid_kernel(const __g
                 for (int r = 0; r < R; r++)
                     copy_box_4d(shared + r * P * 128, &maps.qkv, column, 0, tile * R + r, place.view, full);
         };
-        for (int i = 0; i < table_tiles + n_tiles; i++) {
-            const bool table = i < table_tiles;
-            const int tile = table ? i : i - table_tiles, stage = ring.slot;
-            copy(sm.k[stage], &sm.k_full[stage], &sm.k_empty[stage], table ? &maps.rel_w : nullptr, 1, tile);
-            copy(sm.v[stage], &sm.v_full[stage], &sm.v_empty[stage], table ? &maps.rel_h : nullptr, 2, tile);
-            ring.advance();
+        for (unsigned work = blockIdx.x; work < n_works; work += gridDim.x) {
+            place = place_of(a, work / n_blocks);
+            for (int i = 0; i < table_tiles + n_tiles; i++) {
+                const bool table = i < table_tiles;
+                const int tile = table ? i : i - table_tiles, stage = ring.slot;
+                copy(sm.k[stage], &sm.k_full[stage], &sm.k_empty[stage], table ? &maps.rel_w : nullptr, 1, tile);
+                copy(sm.v[stage], &sm.v_full[stage], &sm.v_empty[stage], table ? &maps.rel_h : nullptr, 2, tile);
+                ring.advance();
+            }
         }
     } else {
         take_registers<N_GROUPS == 2 ? 240 : 160>();
-        if (warp / 4 >= n_active)
-            return;
         float *scratch = reinterpret_cast<float *>(memory + sizeof sm) + warp * warp_floats;
         float *scratch_h = scratch + 16 * (P + 8);
+        const int g = lane / 4;
         auto release = [&](uint64_t *empty) {
             if (lane == 0)
                 barrier_arrive(empty);
         };
-
-        float s[N / 2], column[P / 2];
-        auto multiply_table = [&](uint8_t *table, uint64_t *full, uint64_t *empty) {
-            barrier_wait(full, ring.parity);
-            wgmma_fence();
-            issue_scores<T, N>(s, q, shared_address(table));
-            wgmma_commit();
-            wgmma_wait<0>();
-            keep_order(s);
-            release(empty);
+        auto first_query = [&](unsigned work) { return (int)(work % n_blocks) * (N_GROUPS * 64) + warp * 16; };
+        uint32_t q[4][4];
+        auto load_work = [&](unsigned work) {
+            const relpos_place place = place_of(a, work / n_blocks);
+            const T *row[2];
+            for (int h = 0; h < 2; h++) {
+                const int i = first_query(work) + g + h * 8;
+                row[h] = i < n ? token_data<T>(a, place, 0, i / a.gw, i % a.gw) : nullptr;
+            }
+            load_queries<T>(q, row[0], row[1], lane);
         };
-        for (int i = 0; i < table_tiles; i++) {
-            const int stage = ring.slot;
-            multiply_table(sm.k[stage], &sm.k_full[stage], &sm.k_empty[stage]);
-            scatter_factors<N>(scratch, s, i * N, a.gw, qx, P + 8, 1, lane);
-            multiply_table(sm.v[stage], &sm.v_full[stage], &sm.v_empty[stage]);
-            scatter_factors<N>(scratch_h, s, i * N, a.gh, qy, 1, 16, lane);
-            ring.advance();
-        }
-        __syncwarp(); /* factors written by the warp -> read */
-        load_columns<P>(column, scratch, a.gw, lane);
+        load_work(blockIdx.x);
+        for (unsigned work = blockIdx.x; work < n_works; work += gridDim.x) {
+            if (first_query(work) - warp % 4 * 16 >= n) {
+                /* No queries for this warpgroup, in the last block of a map: only the ring moves on. */
+                for (int i = 0; i < table_tiles + n_tiles; i++) {
+                    barrier_wait(&sm.k_full[ring.slot], ring.parity);
+                    release(&sm.k_empty[ring.slot]);
+                    barrier_wait(&sm.v_full[ring.slot], ring.parity);
+                    release(&sm.v_empty[ring.slot]);
+                    ring.advance();
+                }
+                if (work + gridDim.x < n_works)
+                    load_work(work + gridDim.x);
+                continue;
+            }
 
-        /* A step issues the scores of its tile and the output of the last one and computes its weights. What does
-         * not need the products is done before they are waited for: the row terms, the next tiles' barriers. */
-        float o[32] = {}, bias[R][2], alpha[2];
-        uint32_t p[N / 4];
-        softmax_state state;
-        int slot = ring.slot;
-        multiply_table(sm.k[slot], &sm.k_full[slot], &sm.k_empty[slot]);
-        load_row_bias<R>(bias, scratch_h, 0, g);
-        softmax_tile<T, P, R, true>(p, state, alpha, s, column, bias, a.scale);
-        barrier_wait(&sm.v_full[slot], ring.parity);
-        ring.advance();
-        if (n_tiles > 1)
-            barrier_wait(&sm.k_full[ring.slot], ring.parity);
-        for (int tile = 1; tile < n_tiles; tile++) {
-            const int k_slot = ring.slot;
-            const uint32_t parity = ring.parity;
-            const bool last = tile + 1 == n_tiles;
+            float s[N / 2], column[P / 2];
+            auto multiply_table = [&](uint8_t *table, uint64_t *full, uint64_t *empty) {
+                barrier_wait(full, ring.parity);
+                wgmma_fence();
+                issue_scores<T, N>(s, q, shared_address(table));
+                wgmma_commit();
+                wgmma_wait<0>();
+                keep_order(s);
+                release(empty);
+            };
+            {
+                const int i0 = first_query(work) + g, i1 = i0 + 8;
+                const int qy[2] = {i0 / a.gw, i1 / a.gw}, qx[2] = {i0 % a.gw, i1 % a.gw};
+                for (int i = 0; i < table_tiles; i++) {
+                    const int stage = ring.slot;
+                    multiply_table(sm.k[stage], &sm.k_full[stage], &sm.k_empty[stage]);
+                    scatter_factors<N>(scratch, s, i * N, a.gw, qx, P + 8, 1, lane);
+                    multiply_table(sm.v[stage], &sm.v_full[stage], &sm.v_empty[stage]);
+                    scatter_factors<N>(scratch_h, s, i * N, a.gh, qy, 1, 16, lane);
+                    ring.advance();
+                }
+            }
+            __syncwarp(); /* factors written by the warp -> read */
+            load_columns<P>(column, scratch, a.gw, lane);
+
+            /* A step issues the scores of its tile and the output of the last one and computes its weights. What does
+             * not need the products is done before they are waited for: the row terms, the next tiles' barriers. */
+            float o[32] = {}, bias[R][2], alpha[2];
+            uint32_t p[N / 4];
+            softmax_state state;
+            int slot = ring.slot;
+            multiply_table(sm.k[slot], &sm.k_full[slot], &sm.k_empty[slot]);
+            load_row_bias<R>(bias, scratch_h, 0, g);
+            softmax_tile<T, P, R, true>(p, state, alpha, s, column, bias, a.scale);
+            barrier_wait(&sm.v_full[slot], ring.parity);
+            ring.advance();
+            if (n_tiles > 1)
+                barrier_wait(&sm.k_full[ring.slot], ring.parity);
+            for (int tile = 1; tile < n_tiles; tile++) {
+                const int k_slot = ring.slot;
+                const uint32_t parity = ring.parity;
+                const bool last = tile + 1 == n_tiles;
+                wgmma_fence();
+                issue_scores<T, N>(s, q, shared_address(sm.k[k_slot]));
+                issue_values<T, N>(o, p, shared_address(sm.v[slot]));
+                wgmma_commit();
+                load_row_bias<R>(bias, scratch_h, tile * R, g);
+                ring.advance();
+                barrier_wait(&sm.v_full[k_slot], parity);
+                barrier_wait(&sm.k_full[last ? k_slot : ring.slot], last ? parity : ring.parity);
+                wgmma_wait<0>();
+                keep_order(s);
+                keep_order(o);
+                release(&sm.k_empty[k_slot]);
+                release(&sm.v_empty[slot]);
+                if (softmax_tile<T, P, R, true>(p, state, alpha, s, column, bias, a.scale))
+                    rescale_outputs(o, alpha);
+                slot = k_slot;
+            }
             wgmma_fence();
-            issue_scores<T, N>(s, q, shared_address(sm.k[k_slot]));
             issue_values<T, N>(o, p, shared_address(sm.v[slot]));
             wgmma_commit();
-            load_row_bias<R>(bias, scratch_h, tile * R, g);
-            ring.advance();
-            barrier_wait(&sm.v_full[k_slot], parity);
-            barrier_wait(&sm.k_full[last ? k_slot : ring.slot], last ? parity : ring.parity);
             wgmma_wait<0>();
-            keep_order(s);
             keep_order(o);
-            release(&sm.k_empty[k_slot]);
             release(&sm.v_empty[slot]);
-            if (softmax_tile<T, P, R, true>(p, state, alpha, s, column, bias, a.scale))
-                rescale_outputs(o, alpha);
-            slot = k_slot;
-        }
-        wgmma_fence();
-        issue_values<T, N>(o, p, shared_address(sm.v[slot]));
-        wgmma_commit();
-        wgmma_wait<0>();
-        keep_order(o);
 
-        __syncwarp(); /* factors read -> overwritten by outputs */
-        store_outputs<T>(o, state, reinterpret_cast<uint8_t *>(scratch), lane, [&](int r) {
-            const int i = warp_first + r;
-            return i < n ? token_output<T>(a, place, i / a.gw, i % a.gw) : (T *)nullptr;
-        });
+            asm volatile("" : "+r"(work)); /* what follows from work is computed again, not kept through the loop */
+            if (work + gridDim.x < n_works)
+                load_work(work + gridDim.x); /* overlaps with the stores */
+            const relpos_place place = place_of(a, work / n_blocks);
+            const int warp_first = first_query(work);
+            __syncwarp(); /* factors read -> overwritten by outputs */
+            store_outputs<T>(o, state, reinterpret_cast<uint8_t *>(scratch), lane, [&](int r) {
+                const int i = warp_first + r;
+                return i < n ? token_output<T>(a, place, i / a.gw, i % a.gw) : (T *)nullptr;
+            });
+            __syncwarp(); /* outputs read -> overwritten by the next factors */
+        }
     }
 #endif
 }
 
 template <typename T, int P, int R, int N_GROUPS, int N_STAGES>
-enum fathom_status launch_grid(const relpos_arguments &a, size_t n_views, cudaStream_t stream, struct fathom_err *err)
+enum fathom_status launch_grid(const relpos_arguments &a, size_t n_views, size_t n_mp, cudaStream_t stream,
+                               struct fathom_err *err)
 {
     constexpr int N = P * R;
     const size_t width = 3 * (size_t)a.n_heads * HEAD_DIM, gh = (size_t)a.gh, gw = (size_t)a.gw;
@@ -396,7 +425,8 @@ enum fathom_status launch_grid(const relpos_arguments &a, size_t n_views, cudaSt
     cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
     if (error)
         return cuda_status(error, "attention_relpos", err);
-    kernel<<<(unsigned)n_all, (N_GROUPS + 1) * 128, bytes, stream>>>(maps, a, n_blocks, warp_floats);
+    const unsigned grid = (unsigned)(n_all < n_mp ? n_all : n_mp);
+    kernel<<<grid, (N_GROUPS + 1) * 128, bytes, stream>>>(maps, a, (unsigned)n_all, n_blocks, warp_floats);
     return cuda_status(cudaGetLastError(), "attention_relpos", err);
 }
 
@@ -580,17 +610,17 @@ enum fathom_status launch(const relpos_arguments &a, size_t n_views, bool window
         const size_t rounds2 = (n_heads * ((n_units + 1) / 2) + n_mp - 1) / n_mp;
         const bool two = 4 * rounds2 < 5 * rounds3;
         if (a.gw <= 32 && a.gh % 2 == 0)
-            return launch_grid<T, 32, 2, 3, 4>(a, n_views, stream, err);
+            return launch_grid<T, 32, 2, 3, 4>(a, n_views, n_mp, stream, err);
         if (a.gw <= 40 && a.gh % 2 == 0)
-            return launch_grid<T, 40, 2, 3, 4>(a, n_views, stream, err);
+            return launch_grid<T, 40, 2, 3, 4>(a, n_views, n_mp, stream, err);
         if (a.gw <= 48 && a.gh % 2 == 0)
-            return two ? launch_grid<T, 48, 2, 2, 4>(a, n_views, stream, err)
-                       : launch_grid<T, 48, 2, 3, 4>(a, n_views, stream, err);
+            return two ? launch_grid<T, 48, 2, 2, 4>(a, n_views, n_mp, stream, err)
+                       : launch_grid<T, 48, 2, 3, 4>(a, n_views, n_mp, stream, err);
         if (a.gw <= 64)
-            return two ? launch_grid<T, 64, 1, 2, 4>(a, n_views, stream, err)
-                       : launch_grid<T, 64, 1, 3, 4>(a, n_views, stream, err);
+            return two ? launch_grid<T, 64, 1, 2, 4>(a, n_views, n_mp, stream, err)
+                       : launch_grid<T, 64, 1, 3, 4>(a, n_views, n_mp, stream, err);
         if (a.gw <= 80)
-            return launch_grid<T, 80, 1, 2, 4>(a, n_views, stream, err);
+            return launch_grid<T, 80, 1, 2, 4>(a, n_views, n_mp, stream, err);
     }
     cudaError_t error;
     if (a.d <= 64)
