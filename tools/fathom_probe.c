@@ -2,10 +2,14 @@
  *
  * Runs a model on given ids and pictures and writes what the stages make, for comparison with a reference. Needs no
  * tokenizer. IN holds input_ids ([n] or [1, n], I32) and, all optional, global [1, 3, S, S], local [n, 3, S, S],
- * grid [2] = (across, down) and forced_ids. OUT gets sam.*, encoder.* or clip.*, projector.* [views, tokens, channels] for global
- * and local, embeddings [n, dim], hidden.last [layers + 1, dim] (the last token after the embedding and after each layer,
- * the last row after model.norm), logits.last [vocab] and, with forced_ids, logits.forced [m, vocab]: row j holds the
- * logits after forced id j was fed. */
+ * grid [2] = (across, down) and forced_ids. OUT gets sam.*, encoder.* or clip.*, projector.* [views, tokens, channels] for
+ * global and local, embeddings [n, dim], hidden.last [layers + 1, dim] (the last token after the embedding and after each
+ * layer, the last row after model.norm), logits.last [vocab] and, with forced_ids, logits.forced [m, vocab]: row j holds
+ * the logits after forced id j was fed.
+ *
+ * For DeepSeek-V4, IN holds input_ids and, optional, chunks: how many of them go into the model at a time. OUT gets logits
+ * [n, vocab], hidden.last [layers + 1, streams * dim] (the last token after the embedding and after each layer) and, for
+ * each layer L with an indexer, index.layerL [n, top k]: the entries that each position sees, ascending, then -1. */
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,58 +18,8 @@
 #include "engine/context.h"
 #include "engine/vision.h"
 #include "nn/activation.h"
-#include "weights/safetensors.h"
-
-#define MAX_OUTPUTS 16
-
-struct outputs {
-    struct safetensors_spec specs[MAX_OUTPUTS];
-    float *data[MAX_OUTPUTS]; /* owned */
-    size_t n;
-};
-
-static float *add_output(struct outputs *o, const char *name, int n_dims, const size_t *shape, struct fathom_err *err)
-{
-    struct safetensors_spec *spec = &o->specs[o->n];
-    size_t n = 1;
-    *spec = (struct safetensors_spec){.name = name, .dtype = DTYPE_F32, .n_dims = n_dims};
-    for (int i = 0; i < n_dims; i++) {
-        spec->shape[i] = shape[i];
-        n *= shape[i];
-    }
-    o->data[o->n] = calloc(n + 1, sizeof(float));
-    if (!o->data[o->n])
-        fail_nomem(err, n * sizeof(float), name);
-    return o->data[o->n++];
-}
-
-/* A tensor of IN as int32 ids, NULL when it is not there. */
-static int32_t *read_ids(const struct safetensors *in, const char *name, size_t *n, struct fathom_err *err)
-{
-    const struct safetensors_tensor *t = safetensors_find(in, name);
-    if (!t)
-        return NULL;
-    if (!t->tensor.n_dims || (t->tensor.dtype != DTYPE_I32 && t->tensor.dtype != DTYPE_I64)) {
-        fail(err, FATHOM_EFORMAT, "'%s' has dtype %s, expected I32", name, t->dtype);
-        return NULL;
-    }
-    *n = tensor_elements(&t->tensor);
-    int32_t *ids = calloc(*n + 1, sizeof *ids);
-    if (!ids) {
-        fail_nomem(err, *n * sizeof *ids, name);
-        return NULL;
-    }
-    for (size_t i = 0; i < *n; i++) {
-        int64_t wide = 0;
-        if (t->tensor.dtype == DTYPE_I32)
-            memcpy(&ids[i], (const char *)t->tensor.data + 4 * i, 4);
-        else if (memcpy(&wide, (const char *)t->tensor.data + 8 * i, 8), wide == (int32_t)wide)
-            ids[i] = (int32_t)wide;
-        else
-            ids[i] = -1;
-    }
-    return ids;
-}
+#include "probe_io.h"
+#include "probe_v4.h"
 
 /* Pictures of IN as floats [n, 3, S, S]; NULL when they are not there. */
 static float *read_pictures(const struct safetensors *in, const char *name, size_t *n, size_t *side,
@@ -283,23 +237,6 @@ static enum fathom_status probe(struct fathom_context *ctx, const struct inputs 
     return err->status;
 }
 
-static enum fathom_status write_outputs(const struct outputs *o, const char *path, struct fathom_err *err)
-{
-    struct safetensors_writer *w = NULL;
-    if (safetensors_create(&w, path, o->specs, o->n, err))
-        return err->status;
-    for (size_t i = 0; i < o->n; i++) {
-        size_t n = 1;
-        for (int d = 0; d < o->specs[i].n_dims; d++)
-            n *= o->specs[i].shape[d];
-        if (safetensors_append(w, o->data[i], n * sizeof(float), err)) {
-            safetensors_discard(w);
-            return err->status;
-        }
-    }
-    return safetensors_commit(w, err);
-}
-
 static enum fathom_status run_probe(const char *const paths[3], const struct fathom_context_options *options,
                                     struct fathom_err *err)
 {
@@ -314,8 +251,7 @@ static enum fathom_status run_probe(const char *const paths[3], const struct fat
         if (!fathom_context_create(model, &sized, &ctx, err) && !probe(ctx, &in, &out, err))
             write_outputs(&out, paths[2], err);
     }
-    for (size_t i = 0; i < out.n; i++)
-        free(out.data[i]);
+    release_outputs(&out);
     fathom_context_destroy(ctx);
     fathom_model_close(model);
     release_inputs(&in);
@@ -359,7 +295,7 @@ int main(int argc, char **argv)
         return 2;
     }
     const char *const paths[3] = {argv[optind], argv[optind + 1], argv[optind + 2]};
-    if (run_probe(paths, &options, &err)) {
+    if (v4_is_folder(paths[0]) ? run_probe_v4(paths, &options, &err) : run_probe(paths, &options, &err)) {
         fprintf(stderr, "fathom-probe: %s\n", err.message);
         return 1;
     }

@@ -1,9 +1,9 @@
 /* fathom-synth KIND [CONFIG.json] DIR
  *
  * Writes a checkpoint folder of synth-v1 weights: DIR/model.safetensors in bf16 with the published names, and
- * DIR/config.json. KIND is ocr1 or ocr2; the published sizes are built in, CONFIG (either
- * dialect) gives others. No tokenizer is
- * written. Tensors are made and written in pieces, so that the memory needed does not depend on the size. */
+ * DIR/config.json. KIND is ocr1 or ocr2; the published sizes are built in, CONFIG (either dialect) gives others. Or it is
+ * v4, always with a CONFIG, in the published names and dtypes as far as these are not quantised. No tokenizer is written.
+ * Tensors are made and written in pieces, so that the memory needed does not depend on the size. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +13,7 @@
 #include "base/mapfile.h"
 #include "base/outfile.h"
 #include "base/pool.h"
+#include "folder_v4.h"
 #include "weights/synth_weights.h"
 
 #define MAX_CONFIG_BYTES ((size_t)4 << 20)
@@ -141,15 +142,17 @@ int main(int argc, char **argv)
 {
     struct fathom_err err = {0};
     const struct kind *kind = NULL;
-    bool is_help = argc == 2 && !strcmp(argv[1], "--help");
+    bool is_help = argc == 2 && !strcmp(argv[1], "--help"), is_v4 = argc == 4 && !strcmp(argv[1], "v4");
     for (size_t i = 0; argc > 1 && i < sizeof kinds / sizeof *kinds; i++)
         if (!strcmp(argv[1], kinds[i].name))
             kind = &kinds[i];
-    if (is_help || (argc != 3 && argc != 4) || !kind) {
-        fputs("usage: fathom-synth ocr1|ocr2 [CONFIG.json] DIR\n", is_help ? stdout : stderr);
+    if (is_help || (argc != 3 && argc != 4) || !(kind || is_v4)) {
+        fputs("usage: fathom-synth ocr1|ocr2 [CONFIG.json] DIR, or fathom-synth v4 CONFIG.json DIR\n",
+              is_help ? stdout : stderr);
         return is_help ? 0 : 2;
     }
-    if (write_folder(argv[argc - 1], kind, argc == 4 ? argv[2] : NULL, &err)) {
+    if (is_v4 ? write_folder_v4(argv[3], argv[2], &err)
+              : write_folder(argv[argc - 1], kind, argc == 4 ? argv[2] : NULL, &err)) {
         fprintf(stderr, "fathom-synth: %s\n", err.message);
         return 1;
     }

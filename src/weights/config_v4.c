@@ -135,6 +135,7 @@ static void read_fields(struct config_reader *r, const struct json_node *root, s
     config_only_bool(r, &s, "attention_bias", false);
     config_only_bool(r, &s, "tie_word_embeddings", false);
     read_ratios(r, &s, c);
+    c->is_quantised = config_field(r, &s, "quantization_config") != NULL;
 }
 
 static enum fathom_status check(const struct v4_config *c, struct fathom_err *err)
@@ -163,6 +164,19 @@ static bool is_v4(const struct json *j, const struct json_node *root)
     const struct json_node *list = json_get(j, root, "architectures");
     return json_is_string(json_get(j, root, "model_type"), "deepseek_v4") ||
            (list && list->type == JSON_ARRAY && json_is_string(json_first(j, list), "DeepseekV4ForCausalLM"));
+}
+
+bool v4_config_is(const char *path)
+{
+    char *text;
+    size_t n;
+    struct json j;
+    if (file_read(path, MAX_CONFIG_BYTES, &text, &n, NULL))
+        return false;
+    bool is = !json_parse(&j, text, n, NULL) && is_v4(&j, json_root(&j));
+    json_free(&j);
+    free(text);
+    return is;
 }
 
 enum fathom_status v4_config_parse(struct v4_config *c, const char *text, size_t n, struct fathom_err *err)

@@ -18,6 +18,7 @@ struct v4_config {                                                    /* as publ
     double rope_theta, compress_rope_theta;                           /* 1e4, 1.6e5                  */
     double yarn_factor, yarn_context, yarn_beta_fast, yarn_beta_slow; /* 16, 65536, 32, 1; factor 1: none */
     int32_t bos_id, eos_id;                                           /* 0, 1                        */
+    bool is_quantised;                                                /* there is a quantization_config */
 };
 
 /* Reads a config.json. What it does not say is as published for Flash, except that compress_ratios must be there for other
@@ -25,7 +26,10 @@ struct v4_config {                                                    /* as publ
  * that name the field. */
 enum fathom_status v4_config_read(struct v4_config *c, const char *path, struct fathom_err *err);
 
-/* The same from the file's text. */
+/* Whether path is the config.json of such a model, however wrong its fields. */
+bool v4_config_is(const char *path);
+
+/* The same as v4_config_read from the file's text. */
 enum fathom_status v4_config_parse(struct v4_config *c, const char *text, size_t n, struct fathom_err *err);
 
 #endif

@@ -48,6 +48,16 @@ before=$(wc -c <"$tmp/synth/model.safetensors") after=$(wc -c <"$tmp/q8/model.sa
 expect 0 '' "$quantize" "$tmp/q8" "$tmp/twice"
 cmp "$tmp/q8/model.safetensors" "$tmp/twice/model.safetensors" || fail "quantising twice changes the weights"
 
+# DeepSeek-V4, with a config only.
+expect 0 '' "$synth" v4 tests/golden/v4_tiny_config.json "$tmp/v4"
+expect 0 '' "$synth" v4 tests/golden/v4_tiny_config.json "$tmp/v4_again"
+cmp "$tmp/v4/model.safetensors" "$tmp/v4_again/model.safetensors" || fail "weights differ from run to run"
+cmp "$tmp/v4/config.json" tests/golden/v4_tiny_config.json || fail "config.json was changed"
+expect 2 '^usage: fathom-synth' "$synth" v4 "$tmp/x"
+expect 1 "config.json': neither architectures nor model_type is DeepSeek-V4's" "$synth" v4 models/mini/config.json "$tmp/x"
+echo '{"model_type": "deepseek_v4", "quantization_config": {"fmt": "e4m3"}}' >"$tmp/bad.json"
+expect 1 "bad.json': quantization_config: only weights" "$synth" v4 "$tmp/bad.json" "$tmp/x"
+
 # What cannot work leaves nothing behind.
 expect 1 "^fathom-synth: cannot open '$tmp/none.json': No such file" "$synth" ocr2 "$tmp/none.json" "$tmp/x"
 echo '{"architectures": ["DeepseekOCR2ForCausalLM"], "num_attention_heads": 7}' >"$tmp/bad.json"

@@ -1,0 +1,10 @@
+/* fathom-synth for DeepSeek-V4. */
+#ifndef FATHOM_TOOLS_FOLDER_V4_H
+#define FATHOM_TOOLS_FOLDER_V4_H
+
+#include "base/err.h"
+
+/* dir/model.safetensors for the sizes of a config.json, and a copy of it. A quantization_config is refused. */
+enum fathom_status write_folder_v4(const char *dir, const char *config_path, struct fathom_err *err);
+
+#endif
