@@ -36,7 +36,7 @@ enum fathom_status check_matrix(const char *name, const struct tensor *t, enum d
         return fail(err, FATHOM_EINVAL, "%s has dtype %d, expected %d", name, (int)t->dtype, (int)dtype);
     bool vector = t->n_dims == 1;
     size_t t_rows = vector ? 1 : t->shape[0], t_cols = vector ? t->shape[0] : t->shape[1];
-    if (t->n_dims > 2 || t_rows != rows || t_cols != cols)
+    if (t->n_dims < 1 || t->n_dims > 2 || t_rows != rows || t_cols != cols)
         return fail(err, FATHOM_EINVAL, "%s has shape [%zu, %zu], expected [%zu, %zu]", name, t_rows, t_cols, rows,
                     cols);
     size_t row_stride = vector ? cols : t->stride[0];

@@ -207,6 +207,8 @@ __device__ __forceinline__ void load_row_bias(float (&bias)[R][2], const float *
 
 /* ---- the whole map, wgmma -------------------------------------------------------------------------------------- */
 
+constexpr int GRID_ROWS_MAX = 96; /* the row terms of more do not fit into shared memory */
+
 struct grid_maps {
     CUtensorMap qkv;          /* [view, y, x, 3C], box: 64 columns, a row of the grid or R of them */
     CUtensorMap rel_h, rel_w; /* boxes of a tile's rows; zeros behind the last                     */
@@ -601,7 +603,7 @@ enum fathom_status launch(const relpos_arguments &a, size_t n_views, bool window
     const bool wgmma = level == CUDA_LEVEL_BEST && device.major == 9 && device.minor == 0 && a.d == 64;
     if (wgmma && windows && a.kh <= WINDOW_MAX)
         return launch_window<T, 2>(a, n_groups, stream, err);
-    if (wgmma && !windows && a.gh <= 128) {
+    if (wgmma && !windows && a.gh <= GRID_ROWS_MAX) {
         /* Three warpgroups a block keep the multiprocessor busier, two leave a shorter last round: with three a
          * round takes 5/4 of the time. */
         const size_t n = (size_t)a.gh * a.gw, n_heads = n_views * a.n_heads, n_units = (n + 63) / 64,
