@@ -238,6 +238,49 @@ static void reset(void **state)
     v4_net_destroy(net);
 }
 
+/* With too little memory for activations the error is recorded, whichever allocation it hits; with enough of it a state
+ * that was reset serves again. */
+static void out_of_memory(void **state)
+{
+    enum { N = 40 };
+    struct v4_config c = v4_tiny_config();
+    struct v4_net *net = v4_net_create(&c, 2);
+    struct v4_state *s = v4_net_state(net, N);
+    int32_t ids[N];
+    size_t n_failed = 0;
+    bool failed = true;
+    (void)state;
+    random_ids(ids, N, c.vocab_size, 11);
+    struct result want = one_shot(net, ids, N, N, NULL, V4_INDEXER_AUTO, NULL);
+    for (size_t limit = 100000; failed; limit += limit / 17) {
+        struct run run = v4_net_run(net, NULL);
+        struct arena_mark mark = arena_save(&net->arena);
+        float *logits = logits_alloc(net, N);
+        net->arena.limit_bytes = limit;
+        struct tensor x = run_alloc(&run, N, c.n_streams * c.dim);
+        struct tensor out = tensor_2d(DTYPE_F32, logits, N, c.vocab_size);
+        v4_embed(&run, &net->model, &x, ids);
+        v4_forward(&run, &net->model, s, &x, ids);
+        v4_logits(&run, &net->model, &out, &x);
+        arena_restore(&net->arena, mark);
+        failed = !run_ok(&run);
+        if (failed) {
+            assert_int_equal(run.err.status, FATHOM_ENOMEM);
+            free(logits);
+            n_failed++;
+        } else {
+            struct result got = result_of(s, logits);
+            assert_same(net, &got, &want, N, "after running out of memory");
+            result_free(&got);
+        }
+        v4_state_reset(s);
+    }
+    assert_true(n_failed > 10);
+    result_free(&want);
+    v4_net_forget(s);
+    v4_net_destroy(net);
+}
+
 static void refusals(void **state)
 {
     struct v4_config c = v4_tiny_config();
@@ -276,7 +319,7 @@ static void refusals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(indexer_left_out), cmocka_unit_test(over_the_first_choice),
-                                       cmocka_unit_test(random_networks), cmocka_unit_test(reset),
-                                       cmocka_unit_test(refusals)};
+                                       cmocka_unit_test(random_networks),  cmocka_unit_test(reset),
+                                       cmocka_unit_test(out_of_memory),    cmocka_unit_test(refusals)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

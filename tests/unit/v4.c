@@ -216,10 +216,34 @@ static void folder(void **state)
     temp_remove(dir);
 }
 
+/* The published checkpoints hold FP8 matrices, which have no form here. */
+static void quantised(void **state)
+{
+    struct v4_config c = v4_tiny_config();
+    struct v4 *m = malloc(sizeof *m);
+    struct weights *w;
+    struct fathom_err err = {0};
+    char *dir = temp_create();
+    (void)state;
+    assert_non_null(m);
+    write_safetensors(dir, "model.safetensors",
+                      "{\"embed.weight\":{\"dtype\":\"F8_E4M3\",\"shape\":[2,2],\"data_offsets\":[0,4]}}", "1234", 4);
+    assert_int_equal(weights_open(&w, dir, &err), FATHOM_OK);
+    assert_int_equal(v4_bind(m, &c, w, &err), FATHOM_EUNSUPPORTED);
+    assert_string_equal(err.message, "tensor 'embed.weight' has dtype F8_E4M3, expected F32, F16, BF16 or q8_0");
+    v4_release(m);
+    weights_close(w);
+    free(m);
+    temp_remove(dir);
+    assert_int_equal(parse(&c, "\"quantization_config\": {\"fmt\": \"e4m3\"}", NULL), FATHOM_OK);
+    assert_true(c.is_quantised);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(published),   cmocka_unit_test(tiny),
                                        cmocka_unit_test(refused),     cmocka_unit_test(frequencies),
-                                       cmocka_unit_test(bad_tensors), cmocka_unit_test(folder)};
+                                       cmocka_unit_test(bad_tensors), cmocka_unit_test(folder),
+                                       cmocka_unit_test(quantised)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
