@@ -1,11 +1,11 @@
 /* C [m, n] = A [m, k] B [n, k]^T, float32 sums. Every output is one chain of fused multiply-adds over ascending k: a
  * block of k starts from what the block before it left in C.
  *
- * A task owns some rows and a group of panels of NR outputs. For each block of KC values of k:
+ * A task owns some rows and a group of panels of NR outputs. For each block of up to KC_MAX values of k:
  *
- *     the group's weights are turned and widened to B [panel][KC][NR]     thread's scratch, in L2: 576 KiB (AVX2: 288)
- *     for each MR rows: the rows are copied to A [MR][KC]                 thread's scratch, in L1: 19 KiB
- *         for each panel: MR x NR sums in registers over the block        B streams from L2, A is read by broadcasts
+ *     the group's weights are turned and widened to B [panel][k][NR]     thread's scratch, in L2: 768 KiB (AVX2: 256)
+ *     for each MR rows: the rows are copied to A [MR][k]                 thread's scratch, in L1: 37 KiB (AVX2: 12)
+ *         for each panel: MR x NR sums in registers over the block       B streams from L2, A is read by broadcasts
  *
  * so nothing is kept packed and A may be made on the fly. One pair of B vectors serves MR rows: 14 loads for 24
  * multiply-adds with AVX-512 (12 x 32), 8 for 12 with AVX2 (6 x 16). Limit: multiply-adds; bench/bench_gemm.c measures
@@ -18,13 +18,12 @@
 
 #define MR (SIMD_LANES == 16 ? 12 : 6)
 #define NR (2 * SIMD_LANES)
-#define KC 384 /* a multiple of Q8_0_BLOCK */
-#define GROUP_PANELS 12
-#define A_STRIDE (KC + 16) /* rows start in different sets of the first cache */
-#define PREFETCH_K 16
-#define SCRATCH_ROWS 192      /* of a task whose partial sums wait in the thread's scratch */
-#define TASKS_PER_THREAD 4    /* wanted, so that threads end at about the same time */
-#define SMALL_PRODUCTS 500000 /* multiply-adds that are not worth waking another thread for */
+#define KC_MAX (SIMD_LANES == 16 ? 768 : 512)
+#define GROUP_PANELS 8
+#define A_STRIDE (KC_MAX + 16) /* rows start in different sets of the first cache */
+#define SCRATCH_ROWS 192       /* of a task whose partial sums wait in the thread's scratch */
+#define TASKS_PER_THREAD 4     /* wanted, so that threads end at about the same time */
+#define SMALL_PRODUCTS 500000  /* multiply-adds that are not worth waking another thread for */
 
 struct task {
     const struct gemm_job *job;
@@ -39,7 +38,7 @@ struct plan {
     size_t scratch_floats;
 };
 
-#define B_FLOATS ((size_t)GROUP_PANELS * KC * NR)
+#define B_FLOATS ((size_t)GROUP_PANELS * KC_MAX * NR)
 #define A_FLOATS ((size_t)MR * A_STRIDE)
 #define C_FLOATS ((size_t)SCRATCH_ROWS * GROUP_PANELS * NR)
 
@@ -122,6 +121,35 @@ struct tile {
     size_t stride, n0, n1; /* n0, n1: columns that exist */
 };
 
+/* acc += *x * b. With AVX-512 the broadcast can be part of the multiply-add: one operation less to issue, which counts
+ * when another hyper-thread has its half of the slots, for a load more. */
+SIMD_INLINE void fma_broadcast(vf *acc, const float *x, vf b)
+{
+#if SIMD_LANES == 16
+    __asm__("vfmadd231ps %2%{1to16%}, %1, %0" : "+v"(*acc) : "v"(b), "m"(*x));
+#else
+    *acc = v_fma(v_set(*x), b, *acc);
+#endif
+}
+
+/* One k: acc[i] += a[i] b, for the two vectors of b. Of six rows one is broadcast apart, so that the loads (26 would be
+ * 2.2 a cycle for 24 multiply-adds) are no more than two ports can do. */
+SIMD_INLINE void micro_step(const size_t mr, vf acc[MR][2], const float *a, const float *b)
+{
+    vf b0 = v_load(b), b1 = v_load(b + SIMD_LANES);
+    UNROLL for (size_t i = 0; i < mr; i++)
+    {
+        if (SIMD_LANES == 16 && i % 6 != 0) {
+            fma_broadcast(&acc[i][0], &a[i * A_STRIDE], b0);
+            fma_broadcast(&acc[i][1], &a[i * A_STRIDE], b1);
+        } else {
+            vf x = v_set(a[i * A_STRIDE]);
+            acc[i][0] = v_fma(x, b0, acc[i][0]);
+            acc[i][1] = v_fma(x, b1, acc[i][1]);
+        }
+    }
+}
+
 /* mr rows are computed, n_rows of them exist; a has mr. */
 SIMD_INLINE void micro(const size_t mr, const float *a, const float *b, size_t n_k, struct tile c, size_t n_rows,
                        bool first)
@@ -142,17 +170,13 @@ SIMD_INLINE void micro(const size_t mr, const float *a, const float *b, size_t n
         _mm_prefetch((const char *)(c.next + i * c.stride), _MM_HINT_T0);
         _mm_prefetch((const char *)(c.next + i * c.stride + (c.c1 - c.c0)), _MM_HINT_T0);
     }
-    for (const float *end = a + n_k; a < end; a++, b += NR) {
-        vf b0 = v_load(b), b1 = v_load(b + SIMD_LANES);
-        _mm_prefetch((const char *)(b + PREFETCH_K * NR), _MM_HINT_T0);
-        _mm_prefetch((const char *)(b + PREFETCH_K * NR + SIMD_LANES), _MM_HINT_T0);
-        UNROLL for (size_t i = 0; i < mr; i++)
-        {
-            vf x = v_set(a[i * A_STRIDE]);
-            acc[i][0] = v_fma(x, b0, acc[i][0]);
-            acc[i][1] = v_fma(x, b1, acc[i][1]);
-        }
+    const float *end = a + n_k;
+    for (; a + 2 <= end; a += 2, b += 2 * NR) {
+        micro_step(mr, acc, a, b);
+        micro_step(mr, acc, a + 1, b + NR);
     }
+    if (a < end)
+        micro_step(mr, acc, a, b);
     UNROLL for (size_t i = 0; i < mr; i++)
     {
         if (full) { /* masked stores are slow on some processors with AVX2 */
@@ -193,17 +217,13 @@ static void copy_row(const struct gemm_job *job, float *to, size_t row, size_t k
         job->read(job, to, row, k, n_k);
 }
 
-/* The rows of the next block come from far away: they are asked for while this one is worked on. */
-static void prefetch_row(const struct gemm_job *job, size_t row, size_t k, size_t n_k)
-{
-    if (!job->x)
-        return;
-    const char *p = (const char *)(x_row(job, row) + k);
-    for (size_t i = 0; i < n_k * sizeof(float); i += 64)
-        _mm_prefetch(p + i, _MM_HINT_T1);
-}
-
 /* ---- a task ---------------------------------------------------------------------------------------------------- */
+
+/* As few blocks as can be, of nearly equal length, starting at blocks of Q8_0. */
+static size_t block_of_k(size_t k)
+{
+    return ceil_div(ceil_div(k, ceil_div(k, KC_MAX)), Q8_0_BLOCK) * Q8_0_BLOCK;
+}
 
 static void run_task(const struct plan *plan, const struct task *t, int thread)
 {
@@ -219,10 +239,11 @@ static void run_task(const struct plan *plan, const struct task *t, int thread)
     if (job->w2) /* sums for the second matrix lie right of all those for the first */
         right = GROUP_PANELS * SIMD_LANES;
 
-    for (size_t k = 0; k < job->k; k += KC) {
-        size_t n_k = smaller(KC, job->k - k);
+    const size_t kc = block_of_k(job->k);
+    for (size_t k = 0; k < job->k; k += kc) {
+        size_t n_k = smaller(kc, job->k - k);
         for (size_t p = 0; p < t->n_panels; p++)
-            pack_panel(b + p * KC * NR, job, t->panel + p, k, n_k);
+            pack_panel(b + p * kc * NR, job, t->panel + p, k, n_k);
         for (size_t block = 0; block < n_blocks; block++) {
             /* Even blocks: 13 rows are 7 + 6, not 12 + 1. */
             size_t row = block * t->n_rows / n_blocks, mr = (block + 1) * t->n_rows / n_blocks - row;
@@ -230,16 +251,13 @@ static void run_task(const struct plan *plan, const struct task *t, int thread)
                 copy_row(job, a + i * A_STRIDE, t->row + row + i, k, n_k);
             for (size_t i = mr; i % ROW_STEP != 0; i++) /* computed and dropped */
                 memcpy(a + i * A_STRIDE, a, n_k * sizeof *a);
-            size_t next = row + mr, next_end = smaller(next + MR, t->n_rows);
             for (size_t p = 0; p < t->n_panels; p++) {
-                for (size_t end = next + ceil_div(next_end - next, t->n_panels - p); next < end; next++)
-                    prefetch_row(job, t->row + next, k, n_k);
                 size_t at = p * outputs, left = smaller(SIMD_LANES, n_cols - at);
                 struct tile tile = {.c0 = c + row * c_stride + at, .stride = c_stride, .n0 = left};
                 tile.c1 = tile.c0 + right;
                 tile.n1 = job->w2 ? left : smaller(SIMD_LANES, n_cols - at - left);
                 tile.next = p + 1 < t->n_panels ? tile.c0 + outputs : c + (row + mr) * c_stride;
-                micro_rows(mr, a, b + p * KC * NR, n_k, tile, k == 0);
+                micro_rows(mr, a, b + p * kc * NR, n_k, tile, k == 0);
             }
             if (k + n_k == job->k && job->finish)
                 for (size_t i = row; i < row + mr; i++)
