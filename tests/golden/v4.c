@@ -55,13 +55,13 @@ static void logits_of_every_length(void **state)
     (void)state;
     assert_non_null(logits);
     assert_non_null(first);
-    for (size_t i = 0; i < N_LENGTHS; i++)
-        for (size_t l = 0; l < 3; l++) {
-            size_t n = lengths[i];
+    for (size_t i = 0; i < N_LENGTHS; i++) {
+        size_t n = lengths[i], first_level = n > 33; /* the scalar definition takes its time */
+        for (size_t l = first_level; l < 3; l++) {
             struct v4_state *s = v4_net_state(net, n);
             struct run run = v4_net_run(net, levels[l]);
             v4_net_append(&run, net, s, ids, n, logits);
-            if (l == 0)
+            if (l == first_level)
                 memcpy(first, logits, n * vocab * sizeof *first);
             assert_memory_equal(logits, first, n * vocab * sizeof *first); /* the same bits at every level */
             double distance = relative_l2(logits + (n - 1) * vocab, data_of("v4.tiny.logits.%zu", n), vocab);
@@ -73,6 +73,7 @@ static void logits_of_every_length(void **state)
                 assert_int_equal(best_of(logits + p * vocab, vocab), best[p]);
             v4_net_forget(s);
         }
+    }
     print_message("logits: at most %.2e away\n", worst);
     free(logits);
     free(first);
