@@ -3,8 +3,8 @@
  *
  * A task owns some rows and a group of panels of NR outputs. For each block of up to KC_MAX values of k:
  *
- *     the group's weights are turned and widened to B [panel][k][NR]     thread's scratch, in L2: 768 KiB (AVX2: 256)
- *     for each MR rows: the rows are copied to A [MR][k]                 thread's scratch, in L1: 37 KiB (AVX2: 12)
+ *     the group's weights are turned and widened to B [panel][k][NR]     thread's scratch, in L2: 768 KiB (AVX2: 384)
+ *     for each MR rows: the rows are copied to A [MR][k]                 thread's scratch, in L1: 37 KiB (AVX2: 18)
  *         for each panel: MR x NR sums in registers over the block       B streams from L2, A is read by broadcasts
  *
  * so nothing is kept packed and A may be made on the fly. One pair of B vectors serves MR rows: 14 loads for 24
@@ -18,7 +18,7 @@
 
 #define MR (SIMD_LANES == 16 ? 12 : 6)
 #define NR (2 * SIMD_LANES)
-#define KC_MAX (SIMD_LANES == 16 ? 768 : 512)
+#define KC_MAX 768
 #define GROUP_PANELS 8
 #define A_STRIDE (KC_MAX + 16) /* rows start in different sets of the first cache */
 #define SCRATCH_ROWS 192       /* of a task whose partial sums wait in the thread's scratch */
