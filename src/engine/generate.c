@@ -62,13 +62,15 @@ static enum fathom_status loop(struct fathom_context *ctx, const struct generate
         }
         if ((status = tokens_push(ids, id, err)))
             return status;
+        out->n_tok = ids->n;
+        if (o->on_token && !o->on_token(o->user, ids->n))
+            return fail(err, FATHOM_ECANCELLED, "cancelled");
         const char *piece = tokenizer_piece(model->tokenizer, id, &len);
         if (len && !emit(&detokenizer, piece, len, o, &out->text))
             return fail(err, FATHOM_ECANCELLED, "cancelled");
         if (ids->n % LOOP_INTERVAL == 0 && (kept = loop_detect(ids->ids, ids->n))) {
             rebuild_text(model->tokenizer, ids->ids, kept, &out->text);
             out->stop = STOP_LOOP;
-            out->n_tok = ids->n;
             return FATHOM_OK;
         }
         if (ctx->kv.n_tok == ctx->kv.capacity || ids->n == o->max_tokens)
@@ -76,7 +78,6 @@ static enum fathom_status loop(struct fathom_context *ctx, const struct generate
         if ((status = context_append(ctx, &id, 1, NULL, 0, NULL, NULL, err)))
             return status;
     }
-    out->n_tok = ids->n;
     if (!emit(&detokenizer, NULL, 0, o, &out->text))
         return fail(err, FATHOM_ECANCELLED, "cancelled");
     return FATHOM_OK;

@@ -13,8 +13,9 @@ struct generate_options {
     struct ngram_guard guard;
     float temperature, top_p;
     uint64_t seed;
-    /* Whole UTF-8 characters as they come; false cancels. May be NULL. */
+    /* Whole UTF-8 characters as they come, and the number of tokens after each; false cancels. May be NULL. */
     bool (*on_text)(void *user, const char *text, size_t n);
+    bool (*on_token)(void *user, size_t n_tok);
     void *user;
 };
 

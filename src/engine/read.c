@@ -36,6 +36,7 @@ struct job {
     const struct fathom_read_options *options;
     const struct fathom_callbacks *callbacks; /* may be NULL */
     struct fathom_stats stats;
+    size_t max_tokens; /* that the page may have */
 };
 
 static bool stage(const struct job *job, const char *name, size_t done, size_t total)
@@ -51,6 +52,12 @@ static bool on_view(void *job, size_t done, size_t total)
 static bool on_prefill(void *job, size_t done, size_t total)
 {
     return stage(job, "prefill", done, total);
+}
+
+static bool on_token(void *user, size_t n_tok)
+{
+    const struct job *job = user;
+    return stage(job, "decode", n_tok, job->max_tokens);
 }
 
 static bool on_text(void *user, const char *text, size_t n)
@@ -117,13 +124,15 @@ static enum fathom_status decode(struct job *job, struct generation *out, struct
     struct fathom_context *ctx = job->ctx;
     const struct fathom_read_options *o = job->options;
     size_t n_prompt = ctx->kv.n_tok, room = ctx->kv.capacity - n_prompt;
+    job->max_tokens = o->max_tokens > 0 && (size_t)o->max_tokens < room ? (size_t)o->max_tokens : room;
     struct generate_options options = {
-        .max_tokens = o->max_tokens > 0 && (size_t)o->max_tokens < room ? (size_t)o->max_tokens : room,
+        .max_tokens = job->max_tokens,
         .guard = {o->ngram, o->ngram_window, {ctx->model->cell_ids[0], ctx->model->cell_ids[1]}},
         .temperature = o->temperature,
         .top_p = o->top_p,
         .seed = o->seed,
         .on_text = on_text,
+        .on_token = on_token,
         .user = job,
     };
 
