@@ -56,7 +56,7 @@ static void logits_of_every_length(void **state)
     assert_non_null(logits);
     assert_non_null(first);
     for (size_t i = 0; i < N_LENGTHS; i++) {
-        size_t n = lengths[i], first_level = n > 33; /* the scalar definition takes its time */
+        size_t n = lengths[i], first_level = n > 20; /* the scalar definition takes its time */
         for (size_t l = first_level; l < 3; l++) {
             struct v4_state *s = v4_net_state(net, n);
             struct run run = v4_net_run(net, levels[l]);

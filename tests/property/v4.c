@@ -169,7 +169,7 @@ static void random_networks(void **state)
     enum { N = 90 };
     static const char *const levels[] = {"ref", "avx2", "avx512"};
     (void)state;
-    for (uint64_t seed = 1; seed <= 30; seed++) {
+    for (uint64_t seed = 1; seed <= 20; seed++) {
         uint64_t random = seed * 1000;
         struct v4_config c = random_config(&random);
         struct v4_net *net = v4_net_create(&c, 1 + (int)(seed % 3));
