@@ -88,10 +88,9 @@ struct moe_weights { /* softmax over all experts, the top_k largest as they are,
  * post = 2 sigmoid weighs its output into each stream; comb, a softmax made doubly stochastic by n_iters Sinkhorn steps,
  * mixes the streams (spec deepseek-v4 §2.2). The head's collapse has pre alone. */
 struct hyper_weights {
-    struct tensor fn; /* [(2 + n_streams) * n_streams, n_streams * dim]: pre, post, comb; the head's: [n_streams, ..] */
-    struct tensor base; /* a number for each of its rows                                                              */
-    struct tensor
-        scale; /* [3]; the head's: [1]                                                                       */
+    struct tensor fn; /* [(2 + n_streams) * n_streams, n_streams * dim]: rows of pre, post, comb; the head's: of pre */
+    struct tensor base;  /* a number for each row */
+    struct tensor scale; /* [3]; the head's: [1]  */
 };
 
 struct hyper_shape {

@@ -22,11 +22,11 @@ struct v4_attention {
 
 struct v4_layer {
     struct hyper_weights attn_hyper, ffn_hyper;
-    struct tensor attn_norm, ffn_norm; /* [dim]                                                */
+    struct tensor attn_norm, ffn_norm; /* [dim] */
     struct v4_attention attn;
-    struct tensor gate;  /* [n_experts, dim]                                                  */
-    struct tensor bias;  /* [n_experts]; data NULL in hash layers                             */
-    struct tensor table; /* tid2eid [vocab_size, top_k] i64; data NULL in the others          */
+    struct tensor gate;  /* [n_experts, dim]                                         */
+    struct tensor bias;  /* [n_experts]; data NULL in hash layers                    */
+    struct tensor table; /* tid2eid [vocab_size, top_k] i64; data NULL in the others */
     struct moe_weights moe;
 };
 
@@ -35,10 +35,10 @@ struct v4 {
     struct tensor embed; /* [vocab_size, dim] */
     struct v4_layer layers[MAX_LAYERS];
     struct hyper_weights head_hyper;
-    struct tensor norm, head;    /* [dim], [vocab_size, dim]                                       */
+    struct tensor norm, head;    /* [dim], [vocab_size, dim]                                        */
     float *frequencies[2];       /* [rope_dim / 2], owned: of window layers, of those that compress */
-    float *ones;                 /* [head_dim], owned: the weight of the norm that has none        */
-    struct mlp_weights *experts; /* owned; those of all layers                                     */
+    float *ones;                 /* [head_dim], owned: the weight of the norm that has none         */
+    struct mlp_weights *experts; /* owned; those of all layers                                      */
 };
 
 /* Binds to the published names. Matrices in f32, f16 or bf16. m can be released also when this fails. */
@@ -54,7 +54,8 @@ void v4_release(struct v4 *m); /* a zeroed one is fine */
 void v4_embed(struct run *run, const struct v4 *m, struct tensor *x, const int32_t *ids);
 
 /* Runs x through all layers, in place, at positions s->n_tok .. + n - 1, and moves the state on. n > 1 is a prefill or a
- * chunk of one, n = 1 a step; any chunking gives the same bits. ids: the tokens, which the hash layers want to know. */
+ * chunk of one, n = 1 a step; any chunking gives the same bits. ids: the tokens, which the hash layers want to know. After
+ * an error in the run the state is of no use until it is reset or restored. */
 void v4_forward(struct run *run, const struct v4 *m, struct v4_state *s, struct tensor *x, const int32_t *ids);
 
 /* logits [n, vocab_size] of streams x after the last layer. */

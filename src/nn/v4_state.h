@@ -18,7 +18,7 @@ struct v4_layer_state {
     float *window;  /* [window][head_dim]: the row of position p in slot p mod window */
     float *entries; /* [capacity / ratio][head_dim]                                   */
     struct v4_rows main, index;
-    struct index_keys keys; /* of the indexer                                                */
+    struct index_keys keys; /* of the indexer */
 };
 
 /* How queries with no more candidates than the indexer would choose are treated; both give the same bits. */
@@ -46,7 +46,7 @@ struct v4_state {
 enum fathom_status v4_state_create(struct v4_state *s, const struct v4_config *c, size_t n_ctx, struct fathom_err *err);
 void v4_state_release(struct v4_state *s); /* a zeroed one is fine */
 
-/* Forgets all tokens. */
+/* Forgets all tokens; the indexer's switch and the counters stay. */
 void v4_state_reset(struct v4_state *s);
 
 /* Bytes that a sequence of n_tok tokens fills. */
