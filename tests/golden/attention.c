@@ -93,7 +93,7 @@ static void test_relpos(void **state)
             struct level_run l;
             size_t heads = cases[i].n_heads, d = cases[i].d, n = cases[i].h * cases[i].w, c = heads * d;
             char name[64];
-            if (!level_start(&l, level, n > 1000))
+            if (!level_start(&l, level, n > 200))
                 continue;
             struct tensor qkv = run_alloc(&l.run, cases[i].batch * n, 3 * c);
             struct tensor y = run_alloc(&l.run, cases[i].batch * n, c);
@@ -131,7 +131,7 @@ static void test_prefix(void **state)
             size_t heads = cases[i].n_heads, kv_heads = cases[i].n_kv_heads, d = cases[i].d, n = cases[i].n;
             size_t rows = cases[i].batch * n;
             char name[64];
-            if (!level_start(&l, level, n > 300))
+            if (!level_start(&l, level, n > 200))
                 continue;
             struct tensor q = run_alloc(&l.run, rows, heads * d), k = run_alloc(&l.run, rows, kv_heads * d);
             struct tensor v = run_alloc(&l.run, rows, kv_heads * d), y = run_alloc(&l.run, rows, heads * d);
