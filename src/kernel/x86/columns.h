@@ -9,10 +9,7 @@
 
 #define COLUMN_BYTES 16 /* of each row, a call */
 
-SIMD_INLINE __m128i load_16_bytes(const char *p)
-{
-    return _mm_loadu_si128((const __m128i *)p);
-}
+SIMD_INLINE __m128i load_16_bytes(const char *p) { return _mm_loadu_si128((const __m128i *)p); }
 
 /* out[j]: 32-bit words j = 0..3 of the rows at p, p + stride, ... */
 SIMD_INLINE void columns_i32(vi out[4], const char *p, size_t stride)
@@ -84,34 +81,35 @@ SIMD_INLINE void columns_f16(vf out[8], const char *p, size_t stride)
     }
 }
 
+/* Signed byte j of each 32-bit word, as float. */
+SIMD_INLINE vf byte_to_f32(vi word, int j)
+{
+#if SIMD_LANES == 16
+    /* As a byte that is 128 larger, put into the mantissa of 2^15, of which bit 8 counts 1. */
+    const vi from = _mm512_set4_epi32(0x0c0c | j << 8, 0x0808 | j << 8, 0x0404 | j << 8, j << 8);
+    vi x = v_xor_i(word, v_set_i((int)0x80808080));
+    x = _mm512_mask_shuffle_epi8(v_set_i(0x47000000), 0x2222222222222222u, x, from);
+    return v_from_bits(x) - v_set(32768.0f + 128.0f);
+#else
+    return v_from_int(v_sar(v_shl(word, 24 - 8 * j), 24));
+#endif
+}
+
 /* Columns k = 0..15 of int8 rows times the scale of each row. An f16 times an int8 is exact in float32. */
 SIMD_INLINE void columns_q8(vf out[16], const char *p, size_t stride, vf scale)
 {
     vi word[4];
     columns_i32(word, p, stride);
-    UNROLL for (size_t j = 0; j < 4; j++)
-    {
-        out[4 * j] = v_from_int(v_sar(v_shl(word[j], 24), 24)) * scale;
-        out[4 * j + 1] = v_from_int(v_sar(v_shl(word[j], 16), 24)) * scale;
-        out[4 * j + 2] = v_from_int(v_sar(v_shl(word[j], 8), 24)) * scale;
-        out[4 * j + 3] = v_from_int(v_sar(word[j], 24)) * scale;
-    }
+    UNROLL for (size_t j = 0; j < 4; j++) UNROLL for (int i = 0; i < 4; i++) out[4 * j + i] =
+        byte_to_f32(word[j], i) * scale;
 }
 
-/* The f16 at the start of each row, as float. */
+/* The f16 at the start of each row, as float; 16 bytes of the row are read. */
 SIMD_INLINE vf column_scale(const char *p, size_t stride)
 {
-    uint16_t h[SIMD_LANES];
-    UNROLL for (size_t i = 0; i < SIMD_LANES; i++) __builtin_memcpy(&h[i], p + i * stride, sizeof h[i]);
-    __m128i low = _mm_setr_epi16((short)h[0], (short)h[1], (short)h[2], (short)h[3], (short)h[4], (short)h[5],
-                                 (short)h[6], (short)h[7]);
-#if SIMD_LANES == 16
-    __m128i high = _mm_setr_epi16((short)h[8], (short)h[9], (short)h[10], (short)h[11], (short)h[12], (short)h[13],
-                                  (short)h[14], (short)h[15]);
-    return _mm512_cvtph_ps(_mm256_set_m128i(high, low));
-#else
-    return _mm256_cvtph_ps(low);
-#endif
+    vi word[4];
+    columns_i32(word, p, stride);
+    return f16_words_to_f32(v_and_i(word[0], v_set_i(0xffff)));
 }
 
 /* ---- any dtype: with a constant dtype all of this folds to one of the above ------------------------------------- */
@@ -119,10 +117,7 @@ SIMD_INLINE vf column_scale(const char *p, size_t stride)
 #define COLUMNS_MAX 16
 
 /* Columns that one call turns. */
-SIMD_INLINE size_t columns_per_call(enum dtype dtype)
-{
-    return dtype == DTYPE_F32 ? 4 : dtype == DTYPE_Q8_0 ? 16 : 8;
-}
+SIMD_INLINE size_t columns_per_call(enum dtype dtype) { return dtype == DTYPE_F32 ? 4 : dtype == DTYPE_Q8_0 ? 16 : 8; }
 
 SIMD_INLINE size_t column_offset(enum dtype dtype, size_t k)
 {

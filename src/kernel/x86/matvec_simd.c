@@ -2,28 +2,38 @@
  * one chain of fused multiply-adds over ascending k that every other path computes; the rows are turned in registers
  * (columns.h), nothing is stored on the way. Two vectors of outputs are in flight to hide the latency of the chain.
  *
- * Limit: memory. While these rows are read, the lines of the rows that follow are asked for; bench/bench_matvec.c
- * measures the share of the read bandwidth. */
+ * Limit: memory. Each row is a stream of its own, too short and too many of them for the processor to foresee, so lines
+ * are asked for early; bench/bench_matvec.c measures the share of the read bandwidth. */
 #include "kernel/x86/matvec.h"
 
 #include "kernel/x86/columns.h"
 
 #define VECTORS (MATVEC_ROWS / SIMD_LANES)
 #define LINE_BYTES 64
+#define AHEAD_BYTES 384
 #define PASS_M 2 /* rows of x multiplied with a row of w while it is in registers */
 
 struct rows {
     const char *p;
-    size_t stride, n_rows, n_k; /* stride in bytes */
+    size_t stride, row_bytes; /* in bytes: from row to row, and what of it is used */
+    size_t n_rows, n_k;
 };
 
-/* Asks for the lines that hold the columns at byte `at` of the rows that come next: a line serves four calls, so each
- * call asks for a quarter of the rows. */
-SIMD_INLINE void prefetch_rows(const char *next, size_t stride, size_t at)
+/* Asks for the lines that the calls AHEAD_BYTES later will read, in these rows or at the start of those that come next. A
+ * line serves four calls, so each call asks for a quarter of the rows. */
+SIMD_INLINE void prefetch(const struct rows *w, const char *next, size_t call, size_t at)
 {
     const size_t quarter = MATVEC_ROWS / (LINE_BYTES / COLUMN_BYTES);
-    const char *row = next + at / COLUMN_BYTES % 4 * quarter * stride + at / LINE_BYTES * LINE_BYTES;
-    UNROLL for (size_t i = 0; i < quarter; i++) _mm_prefetch(row + i * stride, _MM_HINT_T1);
+    const char *row = w->p;
+    at += AHEAD_BYTES;
+    if (at >= w->row_bytes) {
+        row = next;
+        at -= w->row_bytes;
+    }
+    if (!row)
+        return;
+    row += call % 4 * quarter * w->stride + at;
+    UNROLL for (size_t i = 0; i < quarter; i++) _mm_prefetch(row + i * w->stride, _MM_HINT_T0);
 }
 
 /* acc[i] += x_i[k + j] * column[j] for ascending j */
@@ -46,8 +56,7 @@ SIMD_INLINE void matvec_m(enum dtype dtype, const struct rows *w, const float *c
     }
     if (w->n_rows == MATVEC_ROWS)
         for (; k + per_call <= w->n_k; k += per_call) {
-            if (next)
-                prefetch_rows(next, w->stride, column_offset(dtype, k));
+            prefetch(w, next, k / per_call, column_offset(dtype, k));
             UNROLL for (size_t g = 0; g < VECTORS; g++)
                 columns(dtype, column[g], w->p + g * SIMD_LANES * w->stride, w->stride, k, &scale[g]);
             UNROLL for (size_t j = 0; j < per_call; j++) UNROLL for (size_t i = 0; i < m; i++)

@@ -114,6 +114,7 @@ SIMD_INLINE vi v_add_i(vi a, vi b) { return _mm512_add_epi32(a, b); }
 SIMD_INLINE vi v_sub_i(vi a, vi b) { return _mm512_sub_epi32(a, b); }
 SIMD_INLINE vi v_and_i(vi a, vi b) { return _mm512_and_si512(a, b); }
 SIMD_INLINE vi v_or_i(vi a, vi b) { return _mm512_or_si512(a, b); }
+SIMD_INLINE vi v_xor_i(vi a, vi b) { return _mm512_xor_si512(a, b); }
 SIMD_INLINE vi v_shr(vi x, int n) { return _mm512_srli_epi32(x, (unsigned)n); } /* zeros come in */
 SIMD_INLINE vi v_sar(vi x, int n) { return _mm512_srai_epi32(x, (unsigned)n); } /* the sign comes in */
 #else
@@ -134,6 +135,7 @@ SIMD_INLINE vi v_add_i(vi a, vi b) { return _mm256_add_epi32(a, b); }
 SIMD_INLINE vi v_sub_i(vi a, vi b) { return _mm256_sub_epi32(a, b); }
 SIMD_INLINE vi v_and_i(vi a, vi b) { return _mm256_and_si256(a, b); }
 SIMD_INLINE vi v_or_i(vi a, vi b) { return _mm256_or_si256(a, b); }
+SIMD_INLINE vi v_xor_i(vi a, vi b) { return _mm256_xor_si256(a, b); }
 SIMD_INLINE vi v_shr(vi x, int n) { return _mm256_srli_epi32(x, n); }
 SIMD_INLINE vi v_sar(vi x, int n) { return _mm256_srai_epi32(x, n); }
 #endif
