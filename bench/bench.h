@@ -39,10 +39,7 @@ static inline double samples_quantile(const struct samples *s, double q)
     return sorted.value[(size_t)(q * (double)(s->n - 1) + 0.5)];
 }
 
-static inline double samples_median(const struct samples *s)
-{
-    return samples_quantile(s, 0.5);
-}
+static inline double samples_median(const struct samples *s) { return samples_quantile(s, 0.5); }
 
 /* Half the distance between the quartiles, in percent of the median. */
 static inline double samples_spread(const struct samples *s)

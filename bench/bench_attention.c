@@ -69,10 +69,7 @@ static const float *at(const struct tensor *t, size_t row, size_t col)
 
 /* ---- relative positions --------------------------------------------------------------------------------------- */
 
-static size_t key_side(const struct bench *b)
-{
-    return b->window ? b->window : b->side;
-}
+static size_t key_side(const struct bench *b) { return b->window ? b->window : b->side; }
 
 static const float *relpos_token(const struct key_set *s, size_t key, size_t part)
 {
@@ -82,10 +79,7 @@ static const float *relpos_token(const struct key_set *s, size_t key, size_t par
     return y < b->side && x < b->side ? at(&b->q, y * b->side + x, c) : at(&b->pad, 0, c);
 }
 
-static const float *relpos_value(const struct key_set *s, size_t key)
-{
-    return relpos_token(s, key, 2);
-}
+static const float *relpos_value(const struct key_set *s, size_t key) { return relpos_token(s, key, 2); }
 
 static double relpos_score(const struct key_set *s, size_t key)
 {

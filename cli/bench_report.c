@@ -15,10 +15,7 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-void samples_add(struct samples *s, double value)
-{
-    s->value[s->n++] = value;
-}
+void samples_add(struct samples *s, double value) { s->value[s->n++] = value; }
 
 static struct summary summarise(struct samples *s)
 {
@@ -26,20 +23,11 @@ static struct summary summarise(struct samples *s)
     return (struct summary){(s->value[s->n / 2] + s->value[(s->n - 1) / 2]) / 2, s->value[0], s->value[s->n - 1]};
 }
 
-static const char *dtype(const struct bench_result *b)
-{
-    return b->dtype == FATHOM_BF16 ? "bf16" : "f32";
-}
+static const char *dtype(const struct bench_result *b) { return b->dtype == FATHOM_BF16 ? "bf16" : "f32"; }
 
-static double per_second(double amount, double ms)
-{
-    return ms > 0 ? amount / ms * 1e3 : 0;
-}
+static double per_second(double amount, double ms) { return ms > 0 ? amount / ms * 1e3 : 0; }
 
-static double share(double achieved, double limit)
-{
-    return limit > 0 ? achieved / limit : 0;
-}
+static double share(double achieved, double limit) { return limit > 0 ? achieved / limit : 0; }
 
 void bench_table(struct bench_result *b, struct text *out)
 {

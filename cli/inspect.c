@@ -27,10 +27,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
 }
 
-static bool write_account(void *user, const char *text, size_t n)
-{
-    return output_write(user, text, n);
-}
+static bool write_account(void *user, const char *text, size_t n) { return output_write(user, text, n); }
 
 static int inspect(const char *path, bool json)
 {

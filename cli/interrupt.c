@@ -5,10 +5,7 @@
 
 static volatile sig_atomic_t caught;
 
-static void note(int number)
-{
-    caught = number;
-}
+static void note(int number) { caught = number; }
 
 void interrupt_setup(void)
 {
@@ -23,7 +20,4 @@ void interrupt_setup(void)
     }
 }
 
-int interrupt_signal(void)
-{
-    return caught;
-}
+int interrupt_signal(void) { return caught; }

@@ -27,16 +27,10 @@ struct job {
     bool failed;         /* anything was                       */
 };
 
-static bool is_markdown(const struct job *job)
-{
-    return !job->options->json;
-}
+static bool is_markdown(const struct job *job) { return !job->options->json; }
 
 /* Text is shown where it arises, so a progress line may share the screen only until the page's first text. */
-static bool shares_screen(const struct job *job)
-{
-    return job->out.is_terminal && is_markdown(job);
-}
+static bool shares_screen(const struct job *job) { return job->out.is_terminal && is_markdown(job); }
 
 /* A page follows: an empty line after the one before, and the file's name where there are several files. '>' cannot
  * stand in the name, lest it end the comment. */

@@ -97,10 +97,7 @@ bool output_flush(struct output *out)
     return !out->error;
 }
 
-bool output_end_line(struct output *out)
-{
-    return !out->mid_line || output_write(out, "\n", 1);
-}
+bool output_end_line(struct output *out) { return !out->mid_line || output_write(out, "\n", 1); }
 
 bool output_close(struct output *out)
 {

@@ -19,10 +19,7 @@ static enum match match(const char *text, size_t n, const char *literal)
     return n < length ? PARTLY : WHOLE;
 }
 
-static bool is_space(char c)
-{
-    return c == ' ' || (c >= 0x09 && c <= 0x0d) || (c >= 0x1c && c <= 0x1f);
-}
+static bool is_space(char c) { return c == ' ' || (c >= 0x09 && c <= 0x0d) || (c >= 0x1c && c <= 0x1f); }
 
 /* The length of the space character at text, which the page loses at both its ends; 0 if it is none. */
 static size_t space_length(const char *text, size_t n)

@@ -35,10 +35,7 @@ void text_add(struct text *t, const char *bytes, size_t n)
     t->bytes[t->n] = '\0';
 }
 
-void text_add_string(struct text *t, const char *s)
-{
-    text_add(t, s, strlen(s));
-}
+void text_add_string(struct text *t, const char *s) { text_add(t, s, strlen(s)); }
 
 void text_add_format(struct text *t, const char *format, ...)
 {

@@ -89,13 +89,13 @@ enum fathom_alpha {
 };
 
 struct fathom_read_options {
-    const char *prompt;        /* with one <image>; NULL: grounded Markdown               */
-    int max_tokens;            /* 0: as many as the context holds                         */
-    int ngram, ngram_window;   /* windowed no-repeat guard; ngram 0: off                  */
-    float temperature, top_p;  /* temperature 0: greedy                                   */
-    uint64_t seed;             /* for temperature > 0                                     */
-    enum fathom_alpha alpha;   /* how transparent pictures become RGB                     */
-    const char *password;      /* for encrypted documents, or NULL                        */
+    const char *prompt;       /* with one <image>; NULL: grounded Markdown               */
+    int max_tokens;           /* 0: as many as the context holds                         */
+    int ngram, ngram_window;  /* windowed no-repeat guard; ngram 0: off                  */
+    float temperature, top_p; /* temperature 0: greedy                                   */
+    uint64_t seed;            /* for temperature > 0                                     */
+    enum fathom_alpha alpha;  /* how transparent pictures become RGB                     */
+    const char *password;     /* for encrypted documents, or NULL                        */
 };
 
 /* The defaults: greedy, guard 20/90, alpha on white. */
@@ -115,11 +115,11 @@ struct fathom_stats {
     size_t n_views, n_prompt_tokens, n_output_tokens;
     double vision_flop, prefill_flop; /* multiplications and additions that the mathematics needs    */
     double decode_bytes;              /* weights and cache that decoding had to read                 */
-    size_t arena_peak_bytes;  /* activations and scratch, at their highest               */
-    size_t vision_peak_bytes; /* the same, during the vision tower alone                 */
-    size_t kv_bytes;          /* the KV cache                                            */
-    size_t packed_bytes;      /* copies of weights in another layout                     */
-    size_t mapped_bytes;      /* weights, mapped from their files                        */
+    size_t arena_peak_bytes;          /* activations and scratch, at their highest               */
+    size_t vision_peak_bytes;         /* the same, during the vision tower alone                 */
+    size_t kv_bytes;                  /* the KV cache                                            */
+    size_t packed_bytes;              /* copies of weights in another layout                     */
+    size_t mapped_bytes;              /* weights, mapped from their files                        */
 };
 
 /* A box in pixels of the original picture (after EXIF orientation): x0 <= x1, y0 <= y1. */
@@ -129,8 +129,8 @@ struct fathom_box {
 
 /* One piece of a page in reading order. All pointers belong to the page. */
 struct fathom_block {
-    const char *label;  /* "title", "text", "image", ...; "" for text outside any tag */
-    const char *text;   /* what follows the tag, UTF-8                                */
+    const char *label; /* "title", "text", "image", ...; "" for text outside any tag */
+    const char *text;  /* what follows the tag, UTF-8                                */
     const struct fathom_box *boxes;
     size_t n_boxes;
 };
@@ -138,10 +138,10 @@ struct fathom_block {
 struct fathom_page {
     size_t number; /* 1-based within the document */
     enum fathom_page_status status;
-    struct fathom_err err;   /* why it failed                                  */
-    int width, height;       /* pixels of the page as read                     */
-    const char *raw;         /* the model's own output, tags kept; never NULL  */
-    const char *markdown;    /* tags stripped as the reference does            */
+    struct fathom_err err; /* why it failed                                  */
+    int width, height;     /* pixels of the page as read                     */
+    const char *raw;       /* the model's own output, tags kept; never NULL  */
+    const char *markdown;  /* tags stripped as the reference does            */
     const struct fathom_block *blocks;
     size_t n_blocks;
     struct fathom_stats stats;

@@ -99,10 +99,7 @@ struct png_spec {
     struct blob palette, trns, exif;
 };
 
-static inline int png_channels(int type)
-{
-    return type == 2 ? 3 : type == 4 ? 2 : type == 6 ? 4 : 1;
-}
+static inline int png_channels(int type) { return type == 2 ? 3 : type == 4 ? 2 : type == 6 ? 4 : 1; }
 
 static inline void put_chunk(struct blob *out, const char *name, const void *data, size_t n)
 {

@@ -47,10 +47,7 @@ void write_bytes(const char *dir, const char *name, const void *data, size_t n)
     free(path);
 }
 
-void write_text(const char *dir, const char *name, const char *text)
-{
-    write_bytes(dir, name, text, strlen(text));
-}
+void write_text(const char *dir, const char *name, const char *text) { write_bytes(dir, name, text, strlen(text)); }
 
 uint8_t *safetensors_bytes(const char *header, const void *data, size_t n, size_t *n_file)
 {

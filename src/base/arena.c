@@ -16,10 +16,7 @@ struct arena_block {
 
 #define HEADER ((sizeof(struct arena_block) + ARENA_ALIGN - 1) / ARENA_ALIGN * ARENA_ALIGN)
 
-void arena_init(struct arena *a, size_t limit_bytes)
-{
-    *a = (struct arena){.limit_bytes = limit_bytes};
-}
+void arena_init(struct arena *a, size_t limit_bytes) { *a = (struct arena){.limit_bytes = limit_bytes}; }
 
 static void pop_block(struct arena *a)
 {
@@ -108,7 +105,4 @@ void arena_restore(struct arena *a, struct arena_mark mark)
     a->used_bytes = mark.used_bytes;
 }
 
-void arena_reset_peak(struct arena *a)
-{
-    a->peak_bytes = a->used_bytes;
-}
+void arena_reset_peak(struct arena *a) { a->peak_bytes = a->used_bytes; }

@@ -33,9 +33,6 @@ static inline uint64_t hash_bytes(struct hash_key key, const char *text, size_t 
     return hash_fold(h ^ key.b, key.a);
 }
 
-static inline uint64_t hash_u64(struct hash_key key, uint64_t value)
-{
-    return hash_fold(value ^ key.a, key.b);
-}
+static inline uint64_t hash_u64(struct hash_key key, uint64_t value) { return hash_fold(value ^ key.a, key.b); }
 
 #endif

@@ -41,10 +41,7 @@ static enum fathom_status refuse(struct parser *ps, enum fathom_status status, c
     return fail(ps->err, status, "%s in JSON, line %zu, byte %zu", what, line, (size_t)(ps->p - line_start) + 1);
 }
 
-static enum fathom_status bad(struct parser *ps, const char *what)
-{
-    return refuse(ps, FATHOM_EFORMAT, what);
-}
+static enum fathom_status bad(struct parser *ps, const char *what) { return refuse(ps, FATHOM_EFORMAT, what); }
 
 static enum fathom_status add_node(struct parser *ps, enum json_type type, const char *text, size_t n_text)
 {
@@ -397,10 +394,7 @@ void json_free(struct json *j)
     *j = (struct json){0};
 }
 
-const struct json_node *json_root(const struct json *j)
-{
-    return j->nodes;
-}
+const struct json_node *json_root(const struct json *j) { return j->nodes; }
 
 const struct json_node *json_first(const struct json *j, const struct json_node *parent)
 {

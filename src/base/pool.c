@@ -186,10 +186,7 @@ void pool_destroy(struct pool *p)
     free(p);
 }
 
-int pool_threads(const struct pool *p)
-{
-    return p->n_threads;
-}
+int pool_threads(const struct pool *p) { return p->n_threads; }
 
 static void run_batch(struct pool *p, size_t first, uint32_t n_tasks, pool_fn *fn, void *ctx)
 {

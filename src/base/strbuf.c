@@ -82,7 +82,4 @@ void strbuf_free(struct strbuf *s)
     memset(s, 0, sizeof *s);
 }
 
-const char *strbuf_text(const struct strbuf *s)
-{
-    return s->text ? s->text : "";
-}
+const char *strbuf_text(const struct strbuf *s) { return s->text ? s->text : ""; }

@@ -1,6 +1,3 @@
 #include "fathom.h"
 
-const char *fathom_version(void)
-{
-    return FATHOM_VERSION;
-}
+const char *fathom_version(void) { return FATHOM_VERSION; }

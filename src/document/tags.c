@@ -45,10 +45,7 @@ static double scale(double value, int exponent)
     return exponent < -22 ? 0 : exponent < 0 ? value / powers[-exponent] : value * powers[exponent];
 }
 
-static bool is_digit(const char *p, const char *end)
-{
-    return p < end && *p >= '0' && *p <= '9';
-}
+static bool is_digit(const char *p, const char *end) { return p < end && *p >= '0' && *p <= '9'; }
 
 /* Exact for what a double holds exactly with at most 19 digits; beyond, more digits only move the exponent. NULL when
  * there is no number. */

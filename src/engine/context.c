@@ -116,7 +116,4 @@ enum fathom_status context_append(struct fathom_context *ctx, const int32_t *ids
     return FATHOM_OK;
 }
 
-void context_reset(struct fathom_context *ctx)
-{
-    kv_cache_rewind(&ctx->kv, 0);
-}
+void context_reset(struct fathom_context *ctx) { kv_cache_rewind(&ctx->kv, 0); }

@@ -1,9 +1,6 @@
 #include "engine/cost.h"
 
-static double gemm(double m, double n, double k)
-{
-    return 2 * m * n * k;
-}
+static double gemm(double m, double n, double k) { return 2 * m * n * k; }
 
 double sam_flop(const struct sam_config *c, size_t side)
 {
@@ -51,10 +48,7 @@ static double bytes(const struct tensor *t)
     return t->data ? (double)t->shape[0] * (double)dtype_bytes(t->dtype, t->shape[1]) : 0;
 }
 
-static double mlp_bytes(const struct mlp_weights *w)
-{
-    return bytes(&w->gate) + bytes(&w->up) + bytes(&w->down);
-}
+static double mlp_bytes(const struct mlp_weights *w) { return bytes(&w->gate) + bytes(&w->up) + bytes(&w->down); }
 
 double decoder_step_bytes(const struct decoder *d, const struct kv_cache *kv, size_t ctx)
 {

@@ -102,7 +102,4 @@ enum fathom_status generate(struct fathom_context *ctx, const struct generate_op
     return status;
 }
 
-void generation_release(struct generation *g)
-{
-    strbuf_free(&g->text);
-}
+void generation_release(struct generation *g) { strbuf_free(&g->text); }

@@ -45,14 +45,8 @@ static bool stage(const struct job *job, const char *name, size_t done, size_t t
     return !c || !c->on_stage || c->on_stage(c->user, name, done, total);
 }
 
-static bool on_view(void *job, size_t done, size_t total)
-{
-    return stage(job, "vision", done, total);
-}
-static bool on_prefill(void *job, size_t done, size_t total)
-{
-    return stage(job, "prefill", done, total);
-}
+static bool on_view(void *job, size_t done, size_t total) { return stage(job, "vision", done, total); }
+static bool on_prefill(void *job, size_t done, size_t total) { return stage(job, "prefill", done, total); }
 
 static bool on_token(void *user, size_t n_tok)
 {

@@ -38,22 +38,13 @@ struct reader {
     struct fathom_err *err;
 };
 
-static struct reader *reader_of(j_common_ptr jpeg)
-{
-    return jpeg->client_data;
-}
+static struct reader *reader_of(j_common_ptr jpeg) { return jpeg->client_data; }
 
 /* ---- errors ------------------------------------------------------------------------------------------------ */
 
-static _Noreturn void on_error(j_common_ptr jpeg)
-{
-    longjmp(reader_of(jpeg)->jump, 1);
-}
+static _Noreturn void on_error(j_common_ptr jpeg) { longjmp(reader_of(jpeg)->jump, 1); }
 
-static void on_output(j_common_ptr jpeg)
-{
-    (void)jpeg;
-}
+static void on_output(j_common_ptr jpeg) { (void)jpeg; }
 
 /* Warnings are ignored, but for those that say that pixels are lost: libjpeg would make them up. */
 static void on_message(j_common_ptr jpeg, int level)
@@ -106,10 +97,7 @@ static enum fathom_status fail_from_jpeg(struct reader *r)
 
 /* ---- source: the whole file is the buffer ------------------------------------------------------------------- */
 
-static void on_start(j_decompress_ptr jpeg)
-{
-    (void)jpeg;
-}
+static void on_start(j_decompress_ptr jpeg) { (void)jpeg; }
 
 static _Noreturn void fail_source(j_decompress_ptr jpeg)
 {
@@ -118,10 +106,7 @@ static _Noreturn void fail_source(j_decompress_ptr jpeg)
 }
 
 /* Only called at the end of the file; libjpeg's own sources put an end marker there and fill the rest with grey. */
-static boolean on_empty(j_decompress_ptr jpeg)
-{
-    fail_source(jpeg);
-}
+static boolean on_empty(j_decompress_ptr jpeg) { fail_source(jpeg); }
 
 static void on_skip(j_decompress_ptr jpeg, long n)
 {
@@ -133,10 +118,7 @@ static void on_skip(j_decompress_ptr jpeg, long n)
     jpeg->src->bytes_in_buffer -= (size_t)n;
 }
 
-static void on_stop(j_decompress_ptr jpeg)
-{
-    (void)jpeg;
-}
+static void on_stop(j_decompress_ptr jpeg) { (void)jpeg; }
 
 /* APP1 is looked at where it lies: saving markers would cost memory for each of them. */
 static boolean on_app1(j_decompress_ptr jpeg)

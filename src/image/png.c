@@ -50,10 +50,7 @@ static _Noreturn void on_error(png_structp png, png_const_charp message)
     png_longjmp(png, 1);
 }
 
-static void on_warning(png_structp png, png_const_charp message)
-{
-    (void)png, (void)message;
-}
+static void on_warning(png_structp png, png_const_charp message) { (void)png, (void)message; }
 
 static enum fathom_status fail_short(const struct reader *r)
 {

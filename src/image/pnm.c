@@ -15,10 +15,7 @@ struct pnm {
     uint8_t *to_u8;    /* [max + 1]: sample -> byte, NULL for bilevel */
 };
 
-static bool is_space(uint8_t c)
-{
-    return c == ' ' || (c >= '\t' && c <= '\r');
-}
+static bool is_space(uint8_t c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
 /* A comment runs to the end of its line and may stand wherever white space may. */
 static void skip_space(struct pnm *p)

@@ -1,9 +1,6 @@
 #include "image/resample.h"
 
-static size_t padded(size_t n)
-{
-    return (n + RESAMPLE_LANES - 1) / RESAMPLE_LANES * RESAMPLE_LANES;
-}
+static size_t padded(size_t n) { return (n + RESAMPLE_LANES - 1) / RESAMPLE_LANES * RESAMPLE_LANES; }
 
 static uint8_t to_u8(uint32_t hi, uint32_t lo)
 {
@@ -58,15 +55,9 @@ void resample_column_portable(uint8_t *dst, size_t bytes, const uint8_t *const *
 #include <emmintrin.h>
 #include <string.h>
 
-static __m128i load(const void *p)
-{
-    return _mm_loadu_si128(p);
-}
+static __m128i load(const void *p) { return _mm_loadu_si128(p); }
 
-static __m128i join(__m128i hi, __m128i lo)
-{
-    return _mm_add_epi32(_mm_slli_epi32(hi, RESAMPLE_LOW_BITS), lo);
-}
+static __m128i join(__m128i hi, __m128i lo) { return _mm_add_epi32(_mm_slli_epi32(hi, RESAMPLE_LOW_BITS), lo); }
 
 static __m128i round_off(__m128i sum)
 {

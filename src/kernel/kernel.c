@@ -39,10 +39,7 @@ const struct kernels *kernels_select(const char *highest)
 
 /* ---- the run ------------------------------------------------------------------------------------------------- */
 
-bool run_ok(const struct run *run)
-{
-    return run->err.status == FATHOM_OK;
-}
+bool run_ok(const struct run *run) { return run->err.status == FATHOM_OK; }
 
 void run_fail(struct run *run, enum fathom_status status, const char *format, ...)
 {

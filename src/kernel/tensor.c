@@ -42,10 +42,7 @@ static struct tensor contiguous(enum dtype dtype, void *data, int n_dims, const 
     return t;
 }
 
-struct tensor tensor_1d(enum dtype dtype, void *data, size_t n)
-{
-    return contiguous(dtype, data, 1, (size_t[]){n});
-}
+struct tensor tensor_1d(enum dtype dtype, void *data, size_t n) { return contiguous(dtype, data, 1, (size_t[]){n}); }
 
 struct tensor tensor_2d(enum dtype dtype, void *data, size_t rows, size_t cols)
 {

@@ -23,10 +23,10 @@ enum dtype {
 
 struct tensor {
     enum dtype dtype;
-    int n_dims;                      /* 1..4                                                           */
-    size_t shape[TENSOR_MAX_DIMS];   /* outermost first                                                */
-    size_t stride[TENSOR_MAX_DIMS];  /* in elements; for Q8_0 only whole rows can be stepped over      */
-    void *data;                      /* borrowed; weights are const in spirit and mapped read-only     */
+    int n_dims;                     /* 1..4                                                           */
+    size_t shape[TENSOR_MAX_DIMS];  /* outermost first                                                */
+    size_t stride[TENSOR_MAX_DIMS]; /* in elements; for Q8_0 only whole rows can be stepped over      */
+    void *data;                     /* borrowed; weights are const in spirit and mapped read-only     */
 };
 
 const char *dtype_name(enum dtype dtype); /* "f32", "q8_0", ... */

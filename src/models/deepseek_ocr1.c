@@ -29,10 +29,7 @@ enum fathom_status ocr1_bind(struct ocr1 *m, const struct model_config *cfg, con
     return b.status;
 }
 
-void ocr1_release(struct ocr1 *m)
-{
-    decoder_release(&m->decoder);
-}
+void ocr1_release(struct ocr1 *m) { decoder_release(&m->decoder); }
 
 struct ocr1_view ocr1_view_forward(struct run *run, const struct ocr1 *m, const float *pixels, size_t side)
 {

@@ -29,10 +29,7 @@ enum fathom_status ocr2_bind(struct ocr2 *m, const struct model_config *cfg, con
     return b.status;
 }
 
-void ocr2_release(struct ocr2 *m)
-{
-    decoder_release(&m->decoder);
-}
+void ocr2_release(struct ocr2 *m) { decoder_release(&m->decoder); }
 
 struct ocr2_view ocr2_view_forward(struct run *run, const struct ocr2 *m, const float *pixels, size_t side)
 {

@@ -36,10 +36,7 @@ static struct merge *find(const struct bpe *b, uint32_t left, uint32_t right)
     return &b->table[at];
 }
 
-void bpe_add(struct bpe *b, struct merge merge)
-{
-    *find(b, merge.left, merge.right) = merge;
-}
+void bpe_add(struct bpe *b, struct merge merge) { *find(b, merge.left, merge.right) = merge; }
 
 static size_t merge_short(const struct bpe *b, const char *piece, size_t n, int32_t *ids)
 {

@@ -70,24 +70,15 @@ static struct character next_in(enum part part, const char *p, const char *end)
     return c;
 }
 
-static bool is_letter(struct character c)
-{
-    return c.length && (c.class == CLASS_LETTER || c.class == CLASS_MARK);
-}
+static bool is_letter(struct character c) { return c.length && (c.class == CLASS_LETTER || c.class == CLASS_MARK); }
 
 static bool is_punctuation(struct character c)
 {
     return c.length && (c.class == CLASS_PUNCTUATION || c.class == CLASS_SYMBOL);
 }
 
-static bool is_line_end(struct character c)
-{
-    return c.length && (c.code == '\r' || c.code == '\n');
-}
-static bool is_ascii_letter(char c)
-{
-    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
-}
+static bool is_line_end(struct character c) { return c.length && (c.code == '\r' || c.code == '\n'); }
+static bool is_ascii_letter(char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z'); }
 
 static const char *skip_letters(enum part part, const char *p, const char *end)
 {

@@ -56,10 +56,7 @@ void tokenizer_close(struct tokenizer *tok)
     free(tok);
 }
 
-size_t tokenizer_size(const struct tokenizer *tok)
-{
-    return tok->n_ids;
-}
+size_t tokenizer_size(const struct tokenizer *tok) { return tok->n_ids; }
 
 const char *tokenizer_piece(const struct tokenizer *tok, int32_t id, size_t *n)
 {

@@ -32,26 +32,11 @@ struct opener {
     struct fathom_err *err;
 };
 
-static bool is_true(const struct json_node *node)
-{
-    return node && node->type == JSON_TRUE;
-}
-static bool is_null(const struct json_node *node)
-{
-    return !node || node->type == JSON_NULL;
-}
-static bool is_list(const struct json_node *node)
-{
-    return node && node->type == JSON_ARRAY;
-}
-static bool is_object(const struct json_node *node)
-{
-    return node && node->type == JSON_OBJECT;
-}
-static bool is_string(const struct json_node *node)
-{
-    return node && node->type == JSON_STRING;
-}
+static bool is_true(const struct json_node *node) { return node && node->type == JSON_TRUE; }
+static bool is_null(const struct json_node *node) { return !node || node->type == JSON_NULL; }
+static bool is_list(const struct json_node *node) { return node && node->type == JSON_ARRAY; }
+static bool is_object(const struct json_node *node) { return node && node->type == JSON_OBJECT; }
+static bool is_string(const struct json_node *node) { return node && node->type == JSON_STRING; }
 
 static enum fathom_status unsupported(struct opener *o, const char *what)
 {
@@ -123,10 +108,7 @@ static enum fathom_status check_pre_tokenizer(struct opener *o, const struct jso
     return known ? FATHOM_OK : unsupported(o, "a pre_tokenizer other than DeepSeek's (three splits, then bytes)");
 }
 
-static bool is_empty_string(const struct json_node *node)
-{
-    return is_null(node) || json_is_string(node, "");
-}
+static bool is_empty_string(const struct json_node *node) { return is_null(node) || json_is_string(node, ""); }
 
 static enum fathom_status check_kind(struct opener *o, const struct json_node *root, const struct json_node *model)
 {

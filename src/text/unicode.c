@@ -18,10 +18,7 @@ enum char_class unicode_class(uint32_t code)
     return (enum char_class)(unicode_boundaries[low] & 7);
 }
 
-static bool stripped(uint32_t code)
-{
-    return (code >= 0x1c && code <= 0x1f) || unicode_class(code) == CLASS_SPACE;
-}
+static bool stripped(uint32_t code) { return (code >= 0x1c && code <= 0x1f) || unicode_class(code) == CLASS_SPACE; }
 
 const char *text_strip(const char *text, size_t *n)
 {

@@ -58,15 +58,9 @@ enum fathom_status sam_bind(struct sam *s, const struct sam_config *cfg, const s
     return b.status;
 }
 
-static size_t halved(size_t side)
-{
-    return (side + 1) / 2;
-} /* 3x3, stride 2, pad 1 */
+static size_t halved(size_t side) { return (side + 1) / 2; } /* 3x3, stride 2, pad 1 */
 
-size_t sam_map_side(const struct sam_config *cfg, size_t side)
-{
-    return halved(halved(side / cfg->patch));
-}
+size_t sam_map_side(const struct sam_config *cfg, size_t side) { return halved(halved(side / cfg->patch)); }
 
 /* x += attention(norm(x)), over the whole g x g map or over its windows. The padding of windows comes after the norm
  * and is zero there, so padded positions have the qkv bias for q, k and v. */

@@ -19,10 +19,7 @@ struct index_entry {
     const char *shard, *tensor; /* borrowed from the index's JSON */
 };
 
-static size_t dtype_alignment(enum dtype dtype)
-{
-    return dtype == DTYPE_Q8_0 ? 1 : dtype_bytes(dtype, 1);
-}
+static size_t dtype_alignment(enum dtype dtype) { return dtype == DTYPE_Q8_0 ? 1 : dtype_bytes(dtype, 1); }
 
 /* Kernels read elements as their own type. The format pads no tensor, so behind a header of odd length or a tensor of
  * bytes one may lie at an address where that is not allowed; such a tensor gets a copy. */

@@ -40,10 +40,7 @@ static void add(struct list *l, const char *name, int n_dims, const size_t *shap
         spec->shape[d] = shape[d];
 }
 
-static void vector(struct list *l, const char *name, size_t n)
-{
-    add(l, name, 1, (size_t[]){n});
-}
+static void vector(struct list *l, const char *name, size_t n) { add(l, name, 1, (size_t[]){n}); }
 
 static void matrix(struct list *l, const char *name, size_t rows, size_t cols)
 {

@@ -15,10 +15,7 @@ static bool ends_with(const char *name, const char *end)
 }
 
 /* Elements of one row when all dimensions but the first are flattened. */
-static size_t row_elements(const struct tensor *t)
-{
-    return t->shape[0] ? tensor_elements(t) / t->shape[0] : 0;
-}
+static size_t row_elements(const struct tensor *t) { return t->shape[0] ? tensor_elements(t) / t->shape[0] : 0; }
 
 /* The router stays: small differences between its few logits choose the experts. Tables are small, and the position
  * tables are resampled before use. */

@@ -68,10 +68,7 @@ static inline __attribute__((always_inline)) void fill(const struct job *job, si
             dst[i] = bf16_round(dst[i]);
 }
 
-static void fill_any(const struct job *job, size_t first, size_t n)
-{
-    fill(job, first, n);
-}
+static void fill_any(const struct job *job, size_t first, size_t n) { fill(job, first, n); }
 
 #ifdef __x86_64__
 __attribute__((target("avx2"))) static void fill_avx2(const struct job *job, size_t first, size_t n)
@@ -138,10 +135,7 @@ void synth_fill_bf16(uint16_t *dst, const char *name, uint64_t first, size_t n, 
     run_job(&job, name, first, pool);
 }
 
-static bool has(const char *name, const char *part)
-{
-    return strstr(name, part) != NULL;
-}
+static bool has(const char *name, const char *part) { return strstr(name, part) != NULL; }
 
 static bool ends_with(const char *name, const char *end)
 {

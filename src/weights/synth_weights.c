@@ -12,10 +12,7 @@
 #define HUGE_PAGE ((size_t)2 << 20)
 
 /* So that each tensor begins on a cache line. */
-static size_t padded_elements(const struct tensor_spec *spec)
-{
-    return (tensor_spec_elements(spec) + 31) / 32 * 32;
-}
+static size_t padded_elements(const struct tensor_spec *spec) { return (tensor_spec_elements(spec) + 31) / 32 * 32; }
 
 static struct tensor spec_tensor(const struct tensor_spec *spec, void *data)
 {

@@ -135,15 +135,9 @@ enum fathom_status weights_add(struct weights *w, const char *name, const struct
     return FATHOM_OK;
 }
 
-size_t weights_count(const struct weights *w)
-{
-    return w->n;
-}
+size_t weights_count(const struct weights *w) { return w->n; }
 
-const struct weight *weights_at(const struct weights *w, size_t i)
-{
-    return i < w->n ? &w->items[i] : NULL;
-}
+const struct weight *weights_at(const struct weights *w, size_t i) { return i < w->n ? &w->items[i] : NULL; }
 
 const struct weight *weights_find(const struct weights *w, const char *name)
 {
@@ -151,15 +145,9 @@ const struct weight *weights_find(const struct weights *w, const char *name)
     return at < w->n && !strcmp(w->items[at].name, name) ? &w->items[at] : NULL;
 }
 
-size_t weights_mapped_bytes(const struct weights *w)
-{
-    return w->mapped_bytes;
-}
+size_t weights_mapped_bytes(const struct weights *w) { return w->mapped_bytes; }
 
-size_t weights_copied_bytes(const struct weights *w)
-{
-    return w->copied_bytes;
-}
+size_t weights_copied_bytes(const struct weights *w) { return w->copied_bytes; }
 
 static bool extents_match(const struct tensor *t, int n_dims, const size_t *shape)
 {

@@ -20,25 +20,13 @@ void *__wrap_realloc(void *old, size_t size);
 
 static size_t n_allocations, fail_at;
 
-static bool fails(void)
-{
-    return ++n_allocations == fail_at;
-}
+static bool fails(void) { return ++n_allocations == fail_at; }
 
-void *__wrap_malloc(size_t size)
-{
-    return fails() ? NULL : __real_malloc(size);
-}
+void *__wrap_malloc(size_t size) { return fails() ? NULL : __real_malloc(size); }
 
-void *__wrap_calloc(size_t n, size_t size)
-{
-    return fails() ? NULL : __real_calloc(n, size);
-}
+void *__wrap_calloc(size_t n, size_t size) { return fails() ? NULL : __real_calloc(n, size); }
 
-void *__wrap_realloc(void *old, size_t size)
-{
-    return fails() ? NULL : __real_realloc(old, size);
-}
+void *__wrap_realloc(void *old, size_t size) { return fails() ? NULL : __real_realloc(old, size); }
 
 /* The input lies in a block of exactly its size: reading one byte past it is an error that a sanitizer sees. */
 static bool feed(const uint8_t *bytes, size_t n, size_t failing)

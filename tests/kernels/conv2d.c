@@ -9,10 +9,7 @@ struct geometry {
     struct conv2d_shape shape;
 };
 
-static size_t side_out(size_t side, struct conv2d_shape s)
-{
-    return (side + 2 * s.pad - s.kernel) / s.stride + 1;
-}
+static size_t side_out(size_t side, struct conv2d_shape s) { return (side + 2 * s.pad - s.kernel) / s.stride + 1; }
 
 /* planes: the map is stored channel first and seen through its strides. */
 static bool compute(struct matrix *y, const struct geometry *g, const struct matrix *x, bool planes,

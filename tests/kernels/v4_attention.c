@@ -16,10 +16,7 @@ struct attention_data {
     int32_t *chosen;
 };
 
-static size_t n_before(const struct attention_case *a)
-{
-    return a->pos < a->window - 1 ? a->pos : a->window - 1;
-}
+static size_t n_before(const struct attention_case *a) { return a->pos < a->window - 1 ? a->pos : a->window - 1; }
 
 static struct attention_data attention_random(const struct attention_case *a, uint64_t seed)
 {
@@ -227,10 +224,7 @@ static void scores(void **state)
 }
 
 /* Whether a is before b in the order of choice. */
-static bool better(const float *s, size_t a, size_t b)
-{
-    return s[a] > s[b] || (s[a] == s[b] && a < b);
-}
+static bool better(const float *s, size_t a, size_t b) { return s[a] > s[b] || (s[a] == s[b] && a < b); }
 
 static void choices(void **state)
 {

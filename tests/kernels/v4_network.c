@@ -32,10 +32,7 @@ static void hyper_free(struct hyper *h)
     matrix_free(&h->x), matrix_free(&h->u), matrix_free(&h->fn), matrix_free(&h->base), matrix_free(&h->scale);
 }
 
-static double sigmoid(double x)
-{
-    return 1 / (1 + exp(-x));
-}
+static double sigmoid(double x) { return 1 / (1 + exp(-x)); }
 
 /* The 24 numbers of a token (for four streams) by the steps of the paper. */
 static void coefficients(const struct hyper *h, size_t row, bool is_head, double pre[8], double post[8],
@@ -141,10 +138,7 @@ static void hyper_connections(void **state)
 
 /* ---- route --------------------------------------------------------------------------------------------------------- */
 
-static double score(float logit)
-{
-    return sqrt(log1p(exp((double)logit)));
-}
+static double score(float logit) { return sqrt(log1p(exp((double)logit))); }
 
 static void routing(void **state)
 {

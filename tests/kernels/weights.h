@@ -48,10 +48,7 @@ static inline struct weight weight_random(enum dtype dtype, size_t rows, size_t 
     return w;
 }
 
-static inline void weight_free(struct weight *w)
-{
-    free(w->block);
-}
+static inline void weight_free(struct weight *w) { free(w->block); }
 
 /* Numbers at which arithmetic is hard; the last three are not finite. */
 static const float hard_values[] = {0.0f,    -0.0f,  1e-45f,   -1e-45f, 1.1754944e-38f, -3e-39f,   1e-20f, -1e20f,

@@ -62,10 +62,7 @@ void weight_row_f32(float *out, const struct tensor *w, size_t row);
 bool pick_largest(struct run *run, float *p, size_t n, size_t row, size_t top_k, int32_t *ids, float *weights);
 
 /* What a float32 result is stored as. */
-static inline float stored_f32(const struct run *run, float x)
-{
-    return run->act == FATHOM_BF16 ? bf16_round(x) : x;
-}
+static inline float stored_f32(const struct run *run, float x) { return run->act == FATHOM_BF16 ? bf16_round(x) : x; }
 
 /* Folds the 16 partial sums of a row: lane i plus lane i + half. */
 static inline float fold_lanes(float lanes[16])

@@ -17,10 +17,7 @@
 /* Where group_max puts a row of a group; one vector holds a number for each of them. */
 #define ROW_LANE(r) (SIMD_LANES == 16 && (r) >= 4 ? (r) + 4 : (r))
 
-static inline size_t round_up(size_t n, size_t to)
-{
-    return (n + to - 1) / to * to;
-}
+static inline size_t round_up(size_t n, size_t to) { return (n + to - 1) / to * to; }
 
 /* The state of queries, [rows] of everything, padded to whole groups: padding rows are zero queries whose results are
  * not stored. */
@@ -30,10 +27,7 @@ struct query_rows {
     float *max;     /* [groups][SIMD_LANES]  */
 };
 
-static inline size_t query_rows_floats(size_t n_rows, size_t d)
-{
-    return n_rows * (2 * d + 16 + SIMD_LANES);
-}
+static inline size_t query_rows_floats(size_t n_rows, size_t d) { return n_rows * (2 * d + 16 + SIMD_LANES); }
 
 /* Lays the rows into floats and clears the state. */
 static inline struct query_rows query_rows_init(float *floats, size_t n_rows, size_t d)

@@ -8,10 +8,7 @@ SIMD_INLINE void dots_block(float *s, size_t s_stride, const float *q, const flo
     vf acc[GROUP_ROWS][MAX_VECTORS];
     UNROLL for (int r = 0; r < n_rows; r++)
     {
-        UNROLL for (int v = 0; v < n_vectors; v++)
-        {
-            acc[r][v] = v_zero();
-        }
+        UNROLL for (int v = 0; v < n_vectors; v++) { acc[r][v] = v_zero(); }
     }
     for (size_t j = 0; j < d; j++) {
         vf key[MAX_VECTORS];
@@ -22,18 +19,12 @@ SIMD_INLINE void dots_block(float *s, size_t s_stride, const float *q, const flo
         UNROLL for (int r = 0; r < n_rows; r++)
         {
             vf x = v_set(q[(size_t)r * d + j]);
-            UNROLL for (int v = 0; v < n_vectors; v++)
-            {
-                acc[r][v] = v_fma(x, key[v], acc[r][v]);
-            }
+            UNROLL for (int v = 0; v < n_vectors; v++) { acc[r][v] = v_fma(x, key[v], acc[r][v]); }
         }
     }
     UNROLL for (int r = 0; r < n_rows; r++)
     {
-        UNROLL for (int v = 0; v < n_vectors; v++)
-        {
-            v_store(s + (size_t)r * s_stride + v * SIMD_LANES, acc[r][v]);
-        }
+        UNROLL for (int v = 0; v < n_vectors; v++) { v_store(s + (size_t)r * s_stride + v * SIMD_LANES, acc[r][v]); }
     }
 }
 
@@ -85,33 +76,21 @@ SIMD_INLINE void values_block(float *acc_rows, size_t d, const float *alpha, con
     vf acc[GROUP_ROWS][MAX_VECTORS];
     UNROLL for (int r = 0; r < n_rows; r++)
     {
-        UNROLL for (int v = 0; v < n_vectors; v++)
-        {
-            acc[r][v] = v_load(acc_rows + (size_t)r * d + v * SIMD_LANES);
-        }
+        UNROLL for (int v = 0; v < n_vectors; v++) { acc[r][v] = v_load(acc_rows + (size_t)r * d + v * SIMD_LANES); }
     }
     for (size_t t = 0; t < n_tiles; t++) {
         UNROLL for (int r = 0; r < n_rows; r++)
         {
             vf a = v_set(alpha[t * SIMD_LANES + ROW_LANE(r)]);
-            UNROLL for (int v = 0; v < n_vectors; v++)
-            {
-                acc[r][v] = acc[r][v] * a;
-            }
+            UNROLL for (int v = 0; v < n_vectors; v++) { acc[r][v] = acc[r][v] * a; }
         }
         for (size_t k = 0; k < n_keys; k++) {
             vf value[MAX_VECTORS];
-            UNROLL for (int v = 0; v < n_vectors; v++)
-            {
-                value[v] = v_load(values + k * d + v * SIMD_LANES);
-            }
+            UNROLL for (int v = 0; v < n_vectors; v++) { value[v] = v_load(values + k * d + v * SIMD_LANES); }
             UNROLL for (int r = 0; r < n_rows; r++)
             {
                 vf x = v_set(p[(size_t)r * p_stride + k]);
-                UNROLL for (int v = 0; v < n_vectors; v++)
-                {
-                    acc[r][v] = v_fma(x, value[v], acc[r][v]);
-                }
+                UNROLL for (int v = 0; v < n_vectors; v++) { acc[r][v] = v_fma(x, value[v], acc[r][v]); }
             }
         }
         p += tile_stride;
@@ -119,10 +98,7 @@ SIMD_INLINE void values_block(float *acc_rows, size_t d, const float *alpha, con
     }
     UNROLL for (int r = 0; r < n_rows; r++)
     {
-        UNROLL for (int v = 0; v < n_vectors; v++)
-        {
-            v_store(acc_rows + (size_t)r * d + v * SIMD_LANES, acc[r][v]);
-        }
+        UNROLL for (int v = 0; v < n_vectors; v++) { v_store(acc_rows + (size_t)r * d + v * SIMD_LANES, acc[r][v]); }
     }
 }
 

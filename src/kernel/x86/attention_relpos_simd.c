@@ -53,14 +53,8 @@ struct block {
     float *scores;          /* [GROUP_ROWS][scores_stride]              */
 };
 
-static size_t unit_keys(const struct relpos *a)
-{
-    return a->kh * a->n_panels * 16 * a->d;
-}
-static size_t unit_values(const struct relpos *a)
-{
-    return a->kh * a->kw * a->d;
-}
+static size_t unit_keys(const struct relpos *a) { return a->kh * a->n_panels * 16 * a->d; }
+static size_t unit_values(const struct relpos *a) { return a->kh * a->kw * a->d; }
 
 /* Units are numbered by view, window, head. */
 static struct unit unit_at(const struct relpos *a, size_t i)

@@ -6,10 +6,7 @@
 
 #define ROWS 4 /* of a task */
 
-static size_t n_tasks(size_t n_rows)
-{
-    return (n_rows + ROWS - 1) / ROWS;
-}
+static size_t n_tasks(size_t n_rows) { return (n_rows + ROWS - 1) / ROWS; }
 
 static struct tensor task_rows(const struct tensor *t, size_t task)
 {

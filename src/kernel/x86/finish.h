@@ -11,10 +11,7 @@ struct finish {
     bool round; /* results are bfloat16 */
 };
 
-SIMD_INLINE vf v_stored(bool round, vf x)
-{
-    return round ? v_round_bf16(x) : x;
-}
+SIMD_INLINE vf v_stored(bool round, vf x) { return round ? v_round_bf16(x) : x; }
 
 /* n <= SIMD_LANES values from element i of a bias. */
 SIMD_INLINE vf load_bias(const struct tensor *bias, size_t i, size_t n)

@@ -42,18 +42,9 @@ struct plan {
 #define A_FLOATS ((size_t)MR * A_STRIDE)
 #define C_FLOATS ((size_t)SCRATCH_ROWS * GROUP_PANELS * NR)
 
-static size_t ceil_div(size_t a, size_t b)
-{
-    return (a + b - 1) / b;
-}
-static size_t smaller(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-static size_t larger(size_t a, size_t b)
-{
-    return a > b ? a : b;
-}
+static size_t ceil_div(size_t a, size_t b) { return (a + b - 1) / b; }
+static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
+static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
 
 /* ---- B ------------------------------------------------------------------------------------------------------- */
 
@@ -100,10 +91,7 @@ static void pack_rows(float *to, const struct tensor *w, size_t row, size_t k, s
 }
 
 /* Outputs of one panel: NR of w, or SIMD_LANES of w beside the same of w2. */
-static size_t panel_outputs(const struct gemm_job *job)
-{
-    return job->w2 ? SIMD_LANES : NR;
-}
+static size_t panel_outputs(const struct gemm_job *job) { return job->w2 ? SIMD_LANES : NR; }
 
 static void pack_panel(float *to, const struct gemm_job *job, size_t panel, size_t k, size_t n_k)
 {
@@ -220,10 +208,7 @@ static void copy_row(const struct gemm_job *job, float *to, size_t row, size_t k
 /* ---- a task ---------------------------------------------------------------------------------------------------- */
 
 /* As few blocks as can be, of nearly equal length, starting at blocks of Q8_0. */
-static size_t block_of_k(size_t k)
-{
-    return ceil_div(ceil_div(k, ceil_div(k, KC_MAX)), Q8_0_BLOCK) * Q8_0_BLOCK;
-}
+static size_t block_of_k(size_t k) { return ceil_div(ceil_div(k, ceil_div(k, KC_MAX)), Q8_0_BLOCK) * Q8_0_BLOCK; }
 
 static void run_task(const struct plan *plan, const struct task *t, int thread)
 {
@@ -268,10 +253,7 @@ static void run_task(const struct plan *plan, const struct task *t, int thread)
 
 /* ---- a plan ---------------------------------------------------------------------------------------------------- */
 
-static size_t n_panels_of(const struct gemm_job *job)
-{
-    return ceil_div(job->n, panel_outputs(job));
-}
+static size_t n_panels_of(const struct gemm_job *job) { return ceil_div(job->n, panel_outputs(job)); }
 
 struct cut {
     size_t n_groups, n_ranges;

@@ -79,10 +79,7 @@ struct decode {
     size_t n_blocks, n_tasks;
 };
 
-static size_t n_blocks_of(size_t rows)
-{
-    return (rows + MATVEC_ROWS - 1) / MATVEC_ROWS;
-}
+static size_t n_blocks_of(size_t rows) { return (rows + MATVEC_ROWS - 1) / MATVEC_ROWS; }
 
 /* Some blocks of the hidden rows of all experts laid end to end. */
 static void hidden_task(void *ctx, size_t task, int thread)

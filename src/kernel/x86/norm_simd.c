@@ -14,10 +14,7 @@ struct norm {
     size_t rows_per_task;
 };
 
-SIMD_INLINE vf stored(const struct run *run, vf x)
-{
-    return run->act == FATHOM_BF16 ? v_round_bf16(x) : x;
-}
+SIMD_INLINE vf stored(const struct run *run, vf x) { return run->act == FATHOM_BF16 ? v_round_bf16(x) : x; }
 
 /* Elements [j, j + n) of a weight vector; n < SIMD_LANES only at its end. */
 SIMD_INLINE vf weights_at(const struct tensor *w, size_t j, size_t n)

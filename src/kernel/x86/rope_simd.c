@@ -15,10 +15,7 @@ struct rope {
     float *tables; /* [thread][2][half] */
 };
 
-SIMD_INLINE vf stored(vf x, const bool bf16)
-{
-    return bf16 ? v_round_bf16(x) : x;
-}
+SIMD_INLINE vf stored(vf x, const bool bf16) { return bf16 ? v_round_bf16(x) : x; }
 
 SIMD_INLINE void rotate(float *low, float *high, const float *cosines, const float *sines, size_t half, const bool bf16)
 {

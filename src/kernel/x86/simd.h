@@ -97,10 +97,10 @@ SIMD_INLINE vf v_load_bf16_n(const uint16_t *p, size_t n) { return v_from_bits(v
 /* ---- arithmetic ---------------------------------------------------------------------------------------------- */
 
 #if SIMD_LANES == 16
-SIMD_INLINE vf v_fma(vf a, vf b, vf c) { return _mm512_fmadd_ps(a, b, c); } /* a * b + c, rounded once */
+SIMD_INLINE vf v_fma(vf a, vf b, vf c) { return _mm512_fmadd_ps(a, b, c); }   /* a * b + c, rounded once */
 SIMD_INLINE vf v_fnma(vf a, vf b, vf c) { return _mm512_fnmadd_ps(a, b, c); } /* c - a * b, rounded once */
-SIMD_INLINE vf v_max(vf a, vf b) { return _mm512_max_ps(a, b); } /* a > b ? a : b */
-SIMD_INLINE vf v_min(vf a, vf b) { return _mm512_min_ps(a, b); } /* a < b ? a : b */
+SIMD_INLINE vf v_max(vf a, vf b) { return _mm512_max_ps(a, b); }              /* a > b ? a : b */
+SIMD_INLINE vf v_min(vf a, vf b) { return _mm512_min_ps(a, b); }              /* a < b ? a : b */
 SIMD_INLINE vf v_sqrt(vf x) { return _mm512_sqrt_ps(x); }
 SIMD_INLINE vf v_abs(vf x) { return _mm512_abs_ps(x); }
 SIMD_INLINE vf v_neg(vf x) { return _mm512_xor_ps(x, v_set(-0.0f)); }
