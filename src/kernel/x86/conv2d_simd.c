@@ -11,36 +11,62 @@ struct conv_job {
     size_t oh, ow;
 };
 
-/* Elements [kx, kx + n) of one row of a window that starts at column x0 (shifted by pad) of a row of the map. */
-static void read_taps(float *to, const float *map_row, size_t stride, size_t width, size_t pad, size_t x0, size_t kx,
-                      size_t n)
+/* The window of one output position. Its corner may lie in the padding, so positions in the map are taken modulo
+ * SIZE_MAX + 1 and anything left of or above the map is larger than its sides. */
+struct window {
+    const float *map;
+    size_t y0, x0;
+};
+
+static struct window window_at(const struct conv_job *c, size_t row)
 {
-    for (size_t i = 0; i < n; i++) {
-        size_t ix = x0 + kx + i;
-        to[i] = ix >= pad && ix - pad < width ? map_row[(ix - pad) * stride] : 0.0f;
+    size_t view = row / (c->oh * c->ow), oy = row / c->ow % c->oh, ox = row % c->ow;
+    return (struct window){.map = (const float *)c->x->data + view * c->x->stride[0],
+                           .y0 = oy * c->shape.stride - c->shape.pad,
+                           .x0 = ox * c->shape.stride - c->shape.pad};
+}
+
+/* Elements [k, k + n_k) where neighbours in a row of the map are neighbours in memory: row after row of the window. */
+static void read_rows(const struct conv_job *c, struct window at, float *to, size_t k, size_t n_k)
+{
+    const struct tensor *x = c->x;
+    size_t kernel = c->shape.kernel, kx = k % kernel, ky = k / kernel % kernel, channel = k / (kernel * kernel);
+    while (n_k > 0) {
+        size_t n = kernel - kx < n_k ? kernel - kx : n_k, y = at.y0 + ky;
+        bool inside = y < x->shape[1];
+        const float *from = inside ? at.map + y * x->stride[1] + channel * x->stride[3] : NULL;
+        for (size_t i = 0; i < n; i++) {
+            size_t ix = at.x0 + kx + i;
+            to[i] = inside && ix < x->shape[2] ? from[ix] : 0.0f;
+        }
+        to += n, n_k -= n, kx = 0;
+        if (++ky == kernel)
+            ky = 0, channel++;
+    }
+}
+
+/* The same for any strides, best where channels are neighbours: for each tap all channels. */
+static void read_taps(const struct conv_job *c, struct window at, float *to, size_t k, size_t n_k)
+{
+    const struct tensor *x = c->x;
+    size_t taps = c->shape.kernel * c->shape.kernel;
+    for (size_t tap = 0; tap < taps; tap++) {
+        size_t y = at.y0 + tap / c->shape.kernel, ix = at.x0 + tap % c->shape.kernel;
+        size_t channel = k > tap ? (k - tap + taps - 1) / taps : 0;
+        bool inside = y < x->shape[1] && ix < x->shape[2];
+        const float *from = inside ? at.map + y * x->stride[1] + ix * x->stride[2] : NULL;
+        for (size_t i = channel * taps + tap; i < k + n_k; i += taps, channel++)
+            to[i - k] = inside ? from[channel * x->stride[3]] : 0.0f;
     }
 }
 
 static void read_window(const struct gemm_job *job, float *to, size_t row, size_t k, size_t n_k)
 {
     const struct conv_job *c = job->ctx;
-    const struct tensor *x = c->x;
-    size_t kernel = c->shape.kernel, pad = c->shape.pad, view = row / (c->oh * c->ow);
-    size_t y0 = row / c->ow % c->oh * c->shape.stride, x0 = row % c->ow * c->shape.stride;
-    const float *map = (const float *)x->data + view * x->stride[0];
-    size_t kx = k % kernel, ky = k / kernel % kernel, channel = k / (kernel * kernel);
-    while (n_k > 0) {
-        size_t n = kernel - kx < n_k ? kernel - kx : n_k, iy = y0 + ky;
-        if (iy >= pad && iy - pad < x->shape[1])
-            read_taps(to, map + (iy - pad) * x->stride[1] + channel * x->stride[3], x->stride[2], x->shape[2], pad, x0,
-                      kx, n);
-        else
-            for (size_t i = 0; i < n; i++)
-                to[i] = 0.0f;
-        to += n, n_k -= n, kx = 0;
-        if (++ky == kernel)
-            ky = 0, channel++;
-    }
+    if (c->x->stride[2] == 1)
+        read_rows(c, window_at(c, row), to, k, n_k);
+    else
+        read_taps(c, window_at(c, row), to, k, n_k);
 }
 
 static void finish_row(const struct gemm_job *job, size_t row, size_t col, size_t n_cols, float *c, const float *c2)

@@ -1,8 +1,8 @@
 /* Mixture of experts; see ref/moe.c for the definition.
  *
- * One token: each chosen expert's rows are streamed once, in three forks: router; gate and up of all chosen experts and
- * of the shared one; down, where a task owns some outputs and takes the experts in ascending order.
- * Several: tokens are grouped by expert and the experts' products are the jobs of two forks (gemm.h); the second keeps
+ * Few tokens, one after the other: each chosen expert's rows are streamed, in three forks: router; gate and up of all
+ * chosen experts and of the shared one; down, where a task owns some outputs and takes the experts in ascending order.
+ * Many: tokens are grouped by expert and the experts' products are the jobs of two forks (gemm.h); the second keeps
  * the experts' order for every output, so the sum is the same chain. Limit: memory for few tokens, then multiply-adds. */
 #include <string.h>
 
@@ -12,6 +12,7 @@
 #include "kernel/x86/simd_ops.h"
 
 #define TASKS_PER_THREAD 4
+#define FEW_TOKENS 4    /* they seldom share an expert: streaming costs less than blocked products of a row or two */
 #define MAX_TOKENS 1024 /* in one pass: scratch is [tokens * top_k, hidden] */
 
 /* The experts of each token in ascending order of id, with their final weights. */
@@ -132,11 +133,14 @@ static void down_task(void *ctx, size_t task, int thread)
     memcpy(d->y + first, sum, n * sizeof *sum);
 }
 
-static void moe_one(struct run *run, struct tensor *y, const struct tensor *x, const struct moe_weights *w,
+static void moe_one(struct run *run, struct tensor *y, const struct tensor *x, size_t row, const struct moe_weights *w,
                     const struct choice *c)
 {
-    struct decode d = {.x = x->data,
-                       .y = y->data,
+    const int32_t *ids = c->ids + row * w->top_k;
+    const float *weights = c->weights + row * w->top_k;
+    struct arena_mark mark = arena_save(run->arena);
+    struct decode d = {.x = tensor_row(x, row),
+                       .y = tensor_row(y, row),
                        .dim = x->shape[1],
                        .round = run->act == FATHOM_BF16,
                        .limit = w->swiglu_limit,
@@ -146,18 +150,19 @@ static void moe_one(struct run *run, struct tensor *y, const struct tensor *x, c
     for (size_t e = 0; e < d.n_experts && run_ok(run); e++) {
         struct streamed *s = &d.experts[e];
         bool routed = e < d.n_routed;
-        *s = (struct streamed){.w = routed ? &w->experts[c->ids[e]] : &w->shared,
-                               .weight = routed ? c->weights[e] : 1.0f,
+        *s = (struct streamed){.w = routed ? &w->experts[ids[e]] : &w->shared,
+                               .weight = routed ? weights[e] : 1.0f,
                                .first_block = d.n_blocks};
         s->hidden = run_scratch(run, s->w->gate.shape[0], sizeof(float));
         d.n_blocks += n_blocks_of(s->w->gate.shape[0]);
     }
-    if (!run_ok(run))
-        return;
-    size_t n_wanted = (size_t)pool_threads(run->pool) * TASKS_PER_THREAD;
-    d.n_tasks = d.n_blocks < n_wanted ? d.n_blocks : n_wanted;
-    pool_run(run->pool, d.n_tasks, hidden_task, &d);
-    pool_run(run->pool, n_blocks_of(d.dim), down_task, &d);
+    if (run_ok(run)) {
+        size_t n_wanted = (size_t)pool_threads(run->pool) * TASKS_PER_THREAD;
+        d.n_tasks = d.n_blocks < n_wanted ? d.n_blocks : n_wanted;
+        pool_run(run->pool, d.n_tasks, hidden_task, &d);
+        pool_run(run->pool, n_blocks_of(d.dim), down_task, &d);
+    }
+    arena_restore(run->arena, mark);
 }
 
 /* ---- several ------------------------------------------------------------------------------------------------------ */
@@ -284,10 +289,11 @@ static void moe_many(struct run *run, struct tensor *y, const struct tensor *x, 
 static void moe_pass(struct run *run, struct tensor *y, const struct tensor *x, const struct moe_weights *w,
                      const struct choice *c)
 {
-    if (x->shape[0] == 1)
-        moe_one(run, y, x, w, c);
-    else
+    if (x->shape[0] > FEW_TOKENS)
         moe_many(run, y, x, w, c);
+    else
+        for (size_t row = 0; row < x->shape[0]; row++)
+            moe_one(run, y, x, row, w, c);
 }
 
 void SIMD_NAME(moe)(struct run *run, struct tensor *y, const struct tensor *x, const struct moe_weights *w)
