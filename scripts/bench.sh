@@ -4,7 +4,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 build/bin/fathom bench "$@"
-for program in build/bin/bench-*; do
+for program in build/bin/bench_*; do
     echo "== ${program##*/}"
     "$program"
 done
