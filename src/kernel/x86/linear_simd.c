@@ -19,10 +19,13 @@ struct stream {
     size_t n_blocks, n_tasks; /* blocks of MATVEC_ROWS outputs */
 };
 
-/* The rows after those at `first` if this task reads them too. */
-static const void *next_rows(const struct tensor *w, size_t first, bool more)
+/* The sums of a block of outputs; the block after it is next unless this is the task's last. */
+static void block_sums(const struct stream *s, const struct tensor *w, size_t block, size_t end, float *sums)
 {
-    return more ? tensor_row(w, first + MATVEC_ROWS) : NULL;
+    struct weight_rows rows = matvec_block(w, block), next = rows;
+    if (block + 1 < end)
+        next = matvec_block(w, block + 1);
+    SIMD_NAME(matvec)(rows, s->x->data, s->x->stride[0], s->x->shape[0], sums, &next);
 }
 
 static void stream_task(void *ctx, size_t task, int thread)
@@ -30,16 +33,16 @@ static void stream_task(void *ctx, size_t task, int thread)
     (void)thread;
     const struct stream *s = ctx;
     size_t block = task * s->n_blocks / s->n_tasks, end = (task + 1) * s->n_blocks / s->n_tasks;
-    size_t n_out = s->y->shape[1], m = s->x->shape[0];
     float sum[MATVEC_MAX_M * MATVEC_ROWS], sum2[MATVEC_MAX_M * MATVEC_ROWS];
+    SIMD_NAME(matvec_begin)(matvec_block(s->w, block));
+    if (s->w2)
+        SIMD_NAME(matvec_begin)(matvec_block(s->w2, block));
     for (; block < end; block++) {
-        size_t first = block * MATVEC_ROWS, n = n_out - first < MATVEC_ROWS ? n_out - first : MATVEC_ROWS;
-        const float *x = s->x->data;
-        size_t x_stride = s->x->stride[0];
-        SIMD_NAME(matvec)(s->w, first, n, x, x_stride, m, sum, next_rows(s->w, first, block + 1 < end));
+        size_t first = block * MATVEC_ROWS, n = matvec_block(s->w, block).n;
+        block_sums(s, s->w, block, end, sum);
         if (s->w2)
-            SIMD_NAME(matvec)(s->w2, first, n, x, x_stride, m, sum2, next_rows(s->w2, first, block + 1 < end));
-        for (size_t i = 0; i < m; i++) {
+            block_sums(s, s->w2, block, end, sum2);
+        for (size_t i = 0; i < s->x->shape[0]; i++) {
             float *y = (float *)tensor_row(s->y, i) + first;
             if (s->w2) {
                 finish_swiglu(s->finish.round, 0, n, y, sum + i * MATVEC_ROWS, sum2 + i * MATVEC_ROWS);
@@ -54,7 +57,7 @@ static void stream_task(void *ctx, size_t task, int thread)
 static void stream(struct run *run, struct stream *s)
 {
     size_t n_wanted = (size_t)pool_threads(run->pool) * TASKS_PER_THREAD;
-    s->n_blocks = (s->y->shape[1] + MATVEC_ROWS - 1) / MATVEC_ROWS;
+    s->n_blocks = matvec_blocks(s->y->shape[1]);
     s->n_tasks = s->n_blocks < n_wanted ? s->n_blocks : n_wanted;
     if (s->w->shape[0] * s->w->shape[1] > SMALL_WEIGHTS) {
         pool_run(run->pool, s->n_tasks, stream_task, s);

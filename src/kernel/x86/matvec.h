@@ -5,12 +5,29 @@
 #include "kernel/tensor.h"
 #include "kernel/x86/simd.h"
 
-#define MATVEC_ROWS (2 * SIMD_LANES) /* outputs of one call */
-#define MATVEC_MAX_M 4               /* rows of x */
+#define MATVEC_ROWS 16 /* outputs of one call */
+#define MATVEC_MAX_M 4 /* rows of x */
 
-/* out[i * MATVEC_ROWS + r] = x_i . row (first + r) of w, for i < m and r < n_rows <= MATVEC_ROWS. Rows of x are
- * x_stride elements apart. next: where the caller will read the next MATVEC_ROWS rows, of the same stride, or NULL. */
-void SIMD_NAME(matvec)(const struct tensor *w, size_t first, size_t n_rows, const float *x, size_t x_stride, size_t m,
-                       float out[MATVEC_MAX_M * MATVEC_ROWS], const void *next);
+struct weight_rows { /* rows [first, first + n) of w, n <= MATVEC_ROWS */
+    const struct tensor *w;
+    size_t first, n;
+};
+
+static inline size_t matvec_blocks(size_t rows) { return (rows + MATVEC_ROWS - 1) / MATVEC_ROWS; }
+
+/* The rows of w in block number `block`. */
+static inline struct weight_rows matvec_block(const struct tensor *w, size_t block)
+{
+    size_t first = block * MATVEC_ROWS, left = w->shape[0] - first;
+    return (struct weight_rows){w, first, left < MATVEC_ROWS ? left : MATVEC_ROWS};
+}
+
+/* out[i * MATVEC_ROWS + r] = x_i . row (first + r) of w, for i < m and r < n. Rows of x are x_stride elements apart.
+ * next: what the caller will read afterwards, or NULL. */
+void SIMD_NAME(matvec)(struct weight_rows rows, const float *x, size_t x_stride, size_t m,
+                       float out[MATVEC_MAX_M * MATVEC_ROWS], const struct weight_rows *next);
+
+/* For the first rows of a task, which were nobody's next: asks for what a call reads first. */
+void SIMD_NAME(matvec_begin)(struct weight_rows rows);
 
 #endif

@@ -1,6 +1,6 @@
 /* out = x w^T for up to MATVEC_MAX_M rows of x and MATVEC_ROWS rows of w. A lane owns an output, so that each is the
  * one chain of fused multiply-adds over ascending k that every other path computes; the rows are turned in registers
- * (columns.h), nothing is stored on the way. Two vectors of outputs are in flight to hide the latency of the chain.
+ * (columns.h), nothing is stored on the way.
  *
  * Limit: memory. Each row is a stream of its own, too short and too many of them for the processor to foresee, so lines
  * are asked for early; bench/bench_matvec.c measures the share of the read bandwidth. */
@@ -19,21 +19,35 @@ struct rows {
     size_t n_rows, n_k;
 };
 
-/* Asks for the lines that the calls AHEAD_BYTES later will read, in these rows or at the start of those that come next. A
- * line serves four calls, so each call asks for a quarter of the rows. */
-SIMD_INLINE void prefetch(const struct rows *w, const char *next, size_t call, size_t at)
+static struct rows rows_of(const struct weight_rows *r)
+{
+    return (struct rows){.p = tensor_row(r->w, r->first),
+                         .stride = dtype_bytes(r->w->dtype, r->w->stride[0]),
+                         .row_bytes = dtype_bytes(r->w->dtype, r->w->shape[1]),
+                         .n_rows = r->n,
+                         .n_k = r->w->shape[1]};
+}
+
+/* Asks for the lines that the calls AHEAD_BYTES later will read, in these rows or at the start of the next. A line
+ * serves four calls, so each call asks for a quarter of the rows. */
+SIMD_INLINE void prefetch(const struct rows *w, const struct rows *next, size_t call, size_t at)
 {
     const size_t quarter = MATVEC_ROWS / (LINE_BYTES / COLUMN_BYTES);
-    const char *row = w->p;
     at += AHEAD_BYTES;
     if (at >= w->row_bytes) {
-        row = next;
         at -= w->row_bytes;
+        w = next;
     }
-    if (!row)
-        return;
-    row += call % 4 * quarter * w->stride + at;
+    const char *row = w->p + call % 4 * quarter * w->stride + at;
     UNROLL for (size_t i = 0; i < quarter; i++) _mm_prefetch(row + i * w->stride, _MM_HINT_T0);
+}
+
+void SIMD_NAME(matvec_begin)(struct weight_rows r)
+{
+    struct rows rows = rows_of(&r);
+    for (size_t at = 0; at < AHEAD_BYTES && at < rows.row_bytes; at += LINE_BYTES)
+        for (size_t i = 0; i < rows.n_rows; i++)
+            _mm_prefetch(rows.p + i * rows.stride + at, _MM_HINT_T0);
 }
 
 /* acc[i] += x_i[k + j] * column[j] for ascending j */
@@ -44,7 +58,7 @@ SIMD_INLINE void multiply(vf *acc, const vf *column, size_t k, size_t n_k, const
 }
 
 SIMD_INLINE void matvec_m(enum dtype dtype, const struct rows *w, const float *const *x, const size_t m, float *out,
-                          const char *next)
+                          const struct rows *next)
 {
     const size_t per_call = columns_per_call(dtype);
     vf acc[VECTORS][PASS_M], column[VECTORS][COLUMNS_MAX], scale[VECTORS];
@@ -77,10 +91,11 @@ SIMD_INLINE void matvec_m(enum dtype dtype, const struct rows *w, const float *c
         v_store(out + i * MATVEC_ROWS + g * SIMD_LANES, acc[g][i]);
 }
 
-typedef void matvec_fn(const struct rows *w, const float *const *x, size_t m, float *out, const char *next);
+typedef void matvec_fn(const struct rows *w, const float *const *x, size_t m, float *out, const struct rows *next);
 
 #define MATVEC_DTYPE(name, dtype)                                                                                      \
-    static void matvec_##name(const struct rows *w, const float *const *x, size_t m, float *out, const char *next)     \
+    static void matvec_##name(const struct rows *w, const float *const *x, size_t m, float *out,                       \
+                              const struct rows *next)                                                                 \
     {                                                                                                                  \
         if (m == 1)                                                                                                    \
             matvec_m(dtype, w, x, 1, out, next);                                                                       \
@@ -93,15 +108,14 @@ MATVEC_DTYPE(f16, DTYPE_F16)
 MATVEC_DTYPE(bf16, DTYPE_BF16)
 MATVEC_DTYPE(q8_0, DTYPE_Q8_0)
 
-void SIMD_NAME(matvec)(const struct tensor *w, size_t first, size_t n_rows, const float *x, size_t x_stride, size_t m,
-                       float out[MATVEC_MAX_M * MATVEC_ROWS], const void *next)
+void SIMD_NAME(matvec)(struct weight_rows r, const float *x, size_t x_stride, size_t m,
+                       float out[MATVEC_MAX_M * MATVEC_ROWS], const struct weight_rows *next)
 {
-    const struct rows rows = {
-        .p = tensor_row(w, first), .stride = dtype_bytes(w->dtype, w->stride[0]), .n_rows = n_rows, .n_k = w->shape[1]};
     static matvec_fn *const by_dtype[] = {
         [DTYPE_F32] = matvec_f32, [DTYPE_F16] = matvec_f16, [DTYPE_BF16] = matvec_bf16, [DTYPE_Q8_0] = matvec_q8_0};
+    const struct rows rows = rows_of(&r), next_rows = next ? rows_of(next) : rows;
     for (size_t i = 0; i < m; i += PASS_M) { /* the second pass finds the rows in the cache */
         const float *pair[PASS_M] = {x + i * x_stride, x + (i + 1) * x_stride};
-        by_dtype[w->dtype](&rows, pair, m - i < PASS_M ? m - i : PASS_M, out + i * MATVEC_ROWS, next);
+        by_dtype[r.w->dtype](&rows, pair, m - i < PASS_M ? m - i : PASS_M, out + i * MATVEC_ROWS, &next_rows);
     }
 }

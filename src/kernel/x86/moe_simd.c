@@ -80,57 +80,83 @@ struct decode {
     size_t n_blocks, n_tasks;
 };
 
-static size_t n_blocks_of(size_t rows) { return (rows + MATVEC_ROWS - 1) / MATVEC_ROWS; }
+/* Block `block` of the hidden rows of all experts laid end to end. */
+struct hidden_block {
+    const struct streamed *expert;
+    size_t block; /* in the expert */
+};
 
-/* Some blocks of the hidden rows of all experts laid end to end. */
+static struct hidden_block hidden_block(const struct decode *d, size_t block)
+{
+    size_t e = 0;
+    while (e + 1 < d->n_experts && d->experts[e + 1].first_block <= block)
+        e++;
+    return (struct hidden_block){&d->experts[e], block - d->experts[e].first_block};
+}
+
 static void hidden_task(void *ctx, size_t task, int thread)
 {
     (void)thread;
     const struct decode *d = ctx;
-    size_t block = task * d->n_blocks / d->n_tasks, end = (task + 1) * d->n_blocks / d->n_tasks, e = 0;
+    size_t block = task * d->n_blocks / d->n_tasks, end = (task + 1) * d->n_blocks / d->n_tasks;
     float gate[MATVEC_MAX_M * MATVEC_ROWS], up[MATVEC_MAX_M * MATVEC_ROWS];
+    struct hidden_block at = hidden_block(d, block);
+    struct weight_rows gate_rows = matvec_block(&at.expert->w->gate, at.block);
+    struct weight_rows up_rows = matvec_block(&at.expert->w->up, at.block);
+    SIMD_NAME(matvec_begin)(gate_rows);
+    SIMD_NAME(matvec_begin)(up_rows);
     for (; block < end; block++) {
-        while (e + 1 < d->n_experts && d->experts[e + 1].first_block <= block)
-            e++;
-        const struct streamed *s = &d->experts[e];
-        size_t rows = s->w->gate.shape[0], first = (block - s->first_block) * MATVEC_ROWS;
-        size_t n = rows - first < MATVEC_ROWS ? rows - first : MATVEC_ROWS;
-        bool more = block + 1 < end && first + MATVEC_ROWS < rows;
-        SIMD_NAME(matvec)
-        (&s->w->gate, first, n, d->x, 0, 1, gate, more ? tensor_row(&s->w->gate, first + MATVEC_ROWS) : NULL);
-        SIMD_NAME(matvec)
-        (&s->w->up, first, n, d->x, 0, 1, up, more ? tensor_row(&s->w->up, first + MATVEC_ROWS) : NULL);
-        finish_swiglu(d->round, d->limit, n, s->hidden + first, gate, up);
+        struct hidden_block next = hidden_block(d, block + 1 < end ? block + 1 : block);
+        struct weight_rows next_gate = matvec_block(&next.expert->w->gate, next.block);
+        struct weight_rows next_up = matvec_block(&next.expert->w->up, next.block);
+        SIMD_NAME(matvec)(gate_rows, d->x, 0, 1, gate, &next_gate);
+        SIMD_NAME(matvec)(up_rows, d->x, 0, 1, up, &next_up);
+        finish_swiglu(d->round, d->limit, gate_rows.n, at.expert->hidden + gate_rows.first, gate, up);
+        at = next, gate_rows = next_gate, up_rows = next_up;
     }
 }
 
-/* A block of outputs, through all experts. */
+/* total = what `sum` of expert e makes of it */
+static void add_expert(const struct decode *d, size_t e, vf *total, const float *sum)
+{
+    for (size_t g = 0; g < MATVEC_ROWS / SIMD_LANES; g++) {
+        vf v = v_stored(d->round, v_load(sum + g * SIMD_LANES));
+        if (e < d->n_routed)
+            total[g] = v_fma(v_set(d->experts[e].weight), v, total[g]);
+        if (e + 1 == d->n_routed)
+            total[g] = v_stored(d->round, total[g]);
+        if (e >= d->n_routed)
+            total[g] = v_stored(d->round, total[g] + v);
+    }
+}
+
+/* Some blocks of outputs, each through all experts. */
 static void down_task(void *ctx, size_t task, int thread)
 {
     (void)thread;
     const struct decode *d = ctx;
-    size_t first = task * MATVEC_ROWS, n = d->dim - first < MATVEC_ROWS ? d->dim - first : MATVEC_ROWS;
+    size_t n_blocks = matvec_blocks(d->dim), block = task * n_blocks / d->n_tasks;
+    size_t end = (task + 1) * n_blocks / d->n_tasks;
     float sum[MATVEC_MAX_M * MATVEC_ROWS];
-    vf total[MATVEC_ROWS / SIMD_LANES];
-    for (size_t g = 0; g < MATVEC_ROWS / SIMD_LANES; g++)
-        total[g] = v_zero();
-    for (size_t e = 0; e < d->n_experts; e++) {
-        const struct streamed *s = &d->experts[e];
-        const void *next = e + 1 < d->n_routed ? tensor_row(&d->experts[e + 1].w->down, first) : NULL;
-        SIMD_NAME(matvec)(&s->w->down, first, n, s->hidden, 0, 1, sum, next);
-        for (size_t g = 0; g < MATVEC_ROWS / SIMD_LANES; g++) {
-            vf v = v_stored(d->round, v_load(sum + g * SIMD_LANES));
-            if (e < d->n_routed)
-                total[g] = v_fma(v_set(s->weight), v, total[g]);
-            if (e + 1 == d->n_routed)
-                total[g] = v_stored(d->round, total[g]);
-            if (e >= d->n_routed)
-                total[g] = v_stored(d->round, total[g] + v);
+    struct weight_rows rows = matvec_block(&d->experts[0].w->down, block);
+    SIMD_NAME(matvec_begin)(rows);
+    for (; block < end; block++) {
+        vf total[MATVEC_ROWS / SIMD_LANES];
+        for (size_t g = 0; g < MATVEC_ROWS / SIMD_LANES; g++)
+            total[g] = v_zero();
+        for (size_t e = 0; e < d->n_experts; e++) {
+            bool last = e + 1 == d->n_experts;
+            struct weight_rows next = rows;
+            if (!last || block + 1 < end)
+                next = matvec_block(&d->experts[last ? 0 : e + 1].w->down, block + last);
+            SIMD_NAME(matvec)(rows, d->experts[e].hidden, 0, 1, sum, &next);
+            add_expert(d, e, total, sum);
+            rows = next;
         }
+        for (size_t g = 0; g < MATVEC_ROWS / SIMD_LANES; g++)
+            v_store(sum + g * SIMD_LANES, total[g]);
+        memcpy(d->y + block * MATVEC_ROWS, sum, matvec_block(&d->experts[0].w->down, block).n * sizeof *sum);
     }
-    for (size_t g = 0; g < MATVEC_ROWS / SIMD_LANES; g++)
-        v_store(sum + g * SIMD_LANES, total[g]);
-    memcpy(d->y + first, sum, n * sizeof *sum);
 }
 
 static void moe_one(struct run *run, struct tensor *y, const struct tensor *x, size_t row, const struct moe_weights *w,
@@ -154,13 +180,14 @@ static void moe_one(struct run *run, struct tensor *y, const struct tensor *x, s
                                .weight = routed ? weights[e] : 1.0f,
                                .first_block = d.n_blocks};
         s->hidden = run_scratch(run, s->w->gate.shape[0], sizeof(float));
-        d.n_blocks += n_blocks_of(s->w->gate.shape[0]);
+        d.n_blocks += matvec_blocks(s->w->gate.shape[0]);
     }
     if (run_ok(run)) {
-        size_t n_wanted = (size_t)pool_threads(run->pool) * TASKS_PER_THREAD;
+        size_t n_wanted = (size_t)pool_threads(run->pool) * TASKS_PER_THREAD, n_out = matvec_blocks(d.dim);
         d.n_tasks = d.n_blocks < n_wanted ? d.n_blocks : n_wanted;
         pool_run(run->pool, d.n_tasks, hidden_task, &d);
-        pool_run(run->pool, n_blocks_of(d.dim), down_task, &d);
+        d.n_tasks = n_out < n_wanted ? n_out : n_wanted;
+        pool_run(run->pool, d.n_tasks, down_task, &d);
     }
     arena_restore(run->arena, mark);
 }
