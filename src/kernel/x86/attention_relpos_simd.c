@@ -83,6 +83,11 @@ static const float *token(const struct relpos *a, const struct unit *u, size_t p
     return (const float *)a->qkv->data + map_row(a, u, y, x) * a->qkv->stride[0] + offset;
 }
 
+static float *output(const struct relpos *a, const struct unit *u, size_t y, size_t x)
+{
+    return (float *)a->y->data + map_row(a, u, y, x) * a->y->stride[0] + u->head * a->d;
+}
+
 /* Asks for what packing a tile and its queries will read: rows of a head lie far apart, where no hardware looks ahead. */
 static void prefetch_tile(const struct relpos *a, const struct unit *u, size_t ky)
 {
@@ -125,10 +130,13 @@ static void block_init(struct block *b, const struct relpos *a, const struct uni
     for (size_t r = 0; r < b->n_padded; r++) {
         b->qy[r] = qy;
         b->qx[r] = qx;
-        if (r < b->n_rows)
+        if (r < b->n_rows) {
             copy_row(b->rows.q + r * a->d, token(a, u, 0, qy, qx), a->d);
-        else
+            for (size_t j = 0; j < a->d; j += 16)
+                __builtin_prefetch(output(a, u, qy, qx) + j, 1);
+        } else {
             clear_row(b->rows.q + r * a->d, a->d);
+        }
         if (r + 1 < b->n_rows && ++qx == u->vw) {
             qx = 0;
             qy++;
@@ -247,10 +255,8 @@ static void attend(const struct relpos *a, const struct unit *u, size_t index, c
         for (size_t g = 0; g < b.n_padded; g += GROUP_ROWS)
             attend_tiles(a, &b, g, tile, n_tiles, keys, values);
     }
-    for (size_t r = 0; r < b.n_rows; r++) {
-        float *out = (float *)tensor_row(a->y, map_row(a, u, b.qy[r], b.qx[r])) + u->head * a->d;
-        store_row(a->run, out, b.rows.acc + r * a->d, b.rows.sums + r * 16, a->d);
-    }
+    for (size_t r = 0; r < b.n_rows; r++)
+        store_row(a->run, output(a, u, b.qy[r], b.qx[r]), b.rows.acc + r * a->d, b.rows.sums + r * 16, a->d);
 }
 
 static void window_task(void *ctx, size_t task, int thread)
