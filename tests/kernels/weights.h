@@ -65,12 +65,21 @@ static inline void matrix_harden(const struct matrix *m, size_t every, size_t n_
                 *matrix_at(m, r, c) = hard_values[(size_t)((random_f32(&seed) + 1.0f) * 1e6f) % n_values];
 }
 
+/* Of Q8_0 it is the scales that become hard. */
 static inline void weight_harden(const struct weight *w, size_t every, size_t n_values, uint64_t seed)
 {
-    for (size_t r = 0; r < w->t.shape[0] && w->t.dtype != DTYPE_Q8_0; r++)
-        for (size_t c = 0; c < w->t.shape[1]; c++)
-            if ((uint64_t)((random_f32(&seed) + 1.0f) * 1e6f) % every == 0)
-                weight_set(w, r, c, hard_values[(size_t)((random_f32(&seed) + 1.0f) * 1e6f) % n_values]);
+    static const uint16_t scales[] = {0, 0x8000, 0x0001, 0x83ff, 0x7bff, 0xfbff, 0xbc00, 0x7c00, 0xfc00, 0x7e00};
+    size_t n_scales = n_values == N_HARD_VALUES ? 10 : 7, width = w->t.dtype == DTYPE_Q8_0 ? Q8_0_BLOCK : 1;
+    for (size_t r = 0; r < w->t.shape[0]; r++)
+        for (size_t c = 0; c < w->t.shape[1]; c += width) {
+            size_t pick = (size_t)((random_f32(&seed) + 1.0f) * 1e6f);
+            if ((uint64_t)((random_f32(&seed) + 1.0f) * 1e6f) % every != 0)
+                continue;
+            if (w->t.dtype == DTYPE_Q8_0)
+                memcpy((char *)tensor_row(&w->t, r) + dtype_bytes(DTYPE_Q8_0, c), &scales[pick % n_scales], 2);
+            else
+                weight_set(w, r, c, hard_values[pick % n_values]);
+        }
 }
 
 #endif

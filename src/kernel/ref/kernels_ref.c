@@ -1,3 +1,5 @@
+#include <math.h>
+
 #include "kernel/ref/ref_ops.h"
 
 const struct kernels kernels_ref = {
@@ -26,12 +28,14 @@ const struct kernels kernels_ref = {
     .attention_sparse = attention_sparse_ref,
 };
 
+/* Exact; a zero is +0, and a scale that is not finite gives NaN. */
 static float q8_0_at(const uint8_t *row, size_t col)
 {
     const uint8_t *block = row + col / Q8_0_BLOCK * Q8_0_BLOCK_BYTES;
-    uint16_t scale;
-    memcpy(&scale, block, sizeof scale);
-    return f16_to_f32(scale) * (float)(int8_t)block[sizeof scale + col % Q8_0_BLOCK];
+    uint16_t half;
+    memcpy(&half, block, sizeof half);
+    float scale = f16_to_f32(half);
+    return isfinite(scale) ? scale * (float)(int8_t)block[sizeof half + col % Q8_0_BLOCK] + 0.0f : NAN;
 }
 
 void weight_row_f32(float *out, const struct tensor *w, size_t row)

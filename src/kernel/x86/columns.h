@@ -81,27 +81,32 @@ SIMD_INLINE void columns_f16(vf out[8], const char *p, size_t stride)
     }
 }
 
-/* Signed byte j of each 32-bit word, as float. */
-SIMD_INLINE vf byte_to_f32(vi word, int j)
+/* 2^15 + the byte j of each 32-bit word, as float: the byte is put into the mantissa of 2^15, of which bit 8 counts 1. */
+SIMD_INLINE vf byte_on_2_15(vi word, int j)
 {
+    const vi two_15 = v_set_i(0x47000000);
 #if SIMD_LANES == 16
-    /* As a byte that is 128 larger, put into the mantissa of 2^15, of which bit 8 counts 1. */
     const vi from = _mm512_set4_epi32(0x0c0c | j << 8, 0x0808 | j << 8, 0x0404 | j << 8, j << 8);
-    vi x = v_xor_i(word, v_set_i((int)0x80808080));
-    x = _mm512_mask_shuffle_epi8(v_set_i(0x47000000), 0x2222222222222222u, x, from);
-    return v_from_bits(x) - v_set(32768.0f + 128.0f);
+    return v_from_bits(_mm512_mask_shuffle_epi8(two_15, 0x2222222222222222u, word, from));
 #else
-    return v_from_int(v_sar(v_shl(word, 24 - 8 * j), 24));
+    const __m128i from = _mm_set_epi32((int)0x80800080 | (12 + j) << 8, (int)0x80800080 | (8 + j) << 8,
+                                       (int)0x80800080 | (4 + j) << 8, (int)0x80800080 | j << 8);
+    return v_from_bits(v_or_i(_mm256_shuffle_epi8(word, _mm256_broadcastsi128_si256(from)), two_15));
 #endif
 }
 
-/* Columns k = 0..15 of int8 rows times the scale of each row. An f16 times an int8 is exact in float32. */
+/* Columns k = 0..15 of int8 rows times the scale of each row, as (2^15 + q + 128) scale - (2^15 + 128) scale: an f16
+ * times an int8, and times 2^15 + 128, is exact in float32, and so is this. A scale that is not finite gives NaN. */
 SIMD_INLINE void columns_q8(vf out[16], const char *p, size_t stride, vf scale)
 {
+    const vf offset = v_set(-32768.0f - 128.0f) * scale;
     vi word[4];
     columns_i32(word, p, stride);
-    UNROLL for (size_t j = 0; j < 4; j++) UNROLL for (int i = 0; i < 4; i++) out[4 * j + i] =
-        byte_to_f32(word[j], i) * scale;
+    UNROLL for (size_t j = 0; j < 4; j++)
+    {
+        vi q = v_xor_i(word[j], v_set_i((int)0x80808080)); /* int8 + 128 as a byte */
+        UNROLL for (int i = 0; i < 4; i++) out[4 * j + i] = v_fma(byte_on_2_15(q, i), scale, offset);
+    }
 }
 
 /* The f16 at the start of each row, as float; 16 bytes of the row are read. */

@@ -1,20 +1,23 @@
 /* y [n, dim] = rows ids[0..n) of table, widened to float32. */
+#include <math.h>
+
 #include "kernel/x86/finish.h"
 #include "kernel/x86/simd_ops.h"
 
-/* 32 values of a block as float32. */
+/* 32 values of a block as float32; +0 and NaN as in ref/kernels_ref.c. */
 static void widen_q8_0(float *out, const uint8_t *block)
 {
-    uint16_t scale;
-    memcpy(&scale, block, sizeof scale);
-    vf s = v_set(f16_to_f32(scale));
+    uint16_t half;
+    memcpy(&half, block, sizeof half);
+    float scale = f16_to_f32(half);
+    vf s = v_set(isfinite(scale) ? scale : NAN);
     for (size_t i = 0; i < Q8_0_BLOCK; i += SIMD_LANES) {
 #if SIMD_LANES == 16
-        vi q = _mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)(block + sizeof scale + i)));
+        vi q = _mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)(block + sizeof half + i)));
 #else
-        vi q = _mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(block + sizeof scale + i)));
+        vi q = _mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(block + sizeof half + i)));
 #endif
-        v_store(out + i, v_from_int(q) * s);
+        v_store(out + i, v_from_int(q) * s + v_zero());
     }
 }
 

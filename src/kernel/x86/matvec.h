@@ -5,8 +5,8 @@
 #include "kernel/tensor.h"
 #include "kernel/x86/simd.h"
 
-#define MATVEC_ROWS 16 /* outputs of one call */
-#define MATVEC_MAX_M 4 /* rows of x */
+#define MATVEC_ROWS (2 * SIMD_LANES) /* outputs of one call */
+#define MATVEC_MAX_M 4               /* rows of x */
 
 struct weight_rows { /* rows [first, first + n) of w, n <= MATVEC_ROWS */
     const struct tensor *w;

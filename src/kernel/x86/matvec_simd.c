@@ -8,7 +8,7 @@
 
 #include "kernel/x86/columns.h"
 
-#define VECTORS (MATVEC_ROWS / SIMD_LANES)
+#define VECTORS (MATVEC_ROWS / SIMD_LANES) /* at most in flight */
 #define LINE_BYTES 64
 #define AHEAD_BYTES 384
 #define PASS_M 2 /* rows of x multiplied with a row of w while it is in registers */
@@ -30,9 +30,9 @@ static struct rows rows_of(const struct weight_rows *r)
 
 /* Asks for the lines that the calls AHEAD_BYTES later will read, in these rows or at the start of the next. A line
  * serves four calls, so each call asks for a quarter of the rows. */
-SIMD_INLINE void prefetch(const struct rows *w, const struct rows *next, size_t call, size_t at)
+SIMD_INLINE void prefetch(const struct rows *w, const struct rows *next, const size_t vectors, size_t call, size_t at)
 {
-    const size_t quarter = MATVEC_ROWS / (LINE_BYTES / COLUMN_BYTES);
+    const size_t quarter = vectors * SIMD_LANES / (LINE_BYTES / COLUMN_BYTES);
     at += AHEAD_BYTES;
     if (at >= w->row_bytes) {
         at -= w->row_bytes;
@@ -57,56 +57,78 @@ SIMD_INLINE void multiply(vf *acc, const vf *column, size_t k, size_t n_k, const
         UNROLL for (size_t i = 0; i < m; i++) acc[i] = v_fma(v_set(x[i][k + j]), column[j], acc[i]);
 }
 
-SIMD_INLINE void matvec_m(enum dtype dtype, const struct rows *w, const float *const *x, const size_t m, float *out,
-                          const struct rows *next)
+/* One pass over as many rows as `vectors` hold. */
+SIMD_INLINE void matvec_pass(enum dtype dtype, const size_t vectors, const struct rows *w, const float *const *x,
+                             const size_t m, float *out, const struct rows *next)
 {
     const size_t per_call = columns_per_call(dtype);
     vf acc[VECTORS][PASS_M], column[VECTORS][COLUMNS_MAX], scale[VECTORS];
     size_t k = 0;
-    UNROLL for (size_t g = 0; g < VECTORS; g++)
+    UNROLL for (size_t g = 0; g < vectors; g++)
     {
         scale[g] = v_zero();
         UNROLL for (size_t i = 0; i < m; i++) acc[g][i] = v_zero();
     }
-    if (w->n_rows == MATVEC_ROWS)
+    if (w->n_rows == vectors * SIMD_LANES)
         for (; k + per_call <= w->n_k; k += per_call) {
-            prefetch(w, next, k / per_call, column_offset(dtype, k));
-            UNROLL for (size_t g = 0; g < VECTORS; g++)
+            prefetch(w, next, vectors, k / per_call, column_offset(dtype, k));
+            UNROLL for (size_t g = 0; g < vectors; g++)
                 columns(dtype, column[g], w->p + g * SIMD_LANES * w->stride, w->stride, k, &scale[g]);
             UNROLL for (size_t j = 0; j < per_call; j++) UNROLL for (size_t i = 0; i < m; i++)
             {
                 vf xv = v_set(x[i][k + j]);
-                UNROLL for (size_t g = 0; g < VECTORS; g++) acc[g][i] = v_fma(xv, column[g][j], acc[g][i]);
+                UNROLL for (size_t g = 0; g < vectors; g++) acc[g][i] = v_fma(xv, column[g][j], acc[g][i]);
             }
         }
     for (; k < w->n_k; k += per_call) {
         size_t n_k = w->n_k - k < per_call ? w->n_k - k : per_call;
-        for (size_t g = 0; g < VECTORS && g * SIMD_LANES < w->n_rows; g++) {
+        for (size_t g = 0; g < vectors && g * SIMD_LANES < w->n_rows; g++) {
             size_t left = w->n_rows - g * SIMD_LANES, n_rows = left < SIMD_LANES ? left : SIMD_LANES;
             columns_edge(dtype, column[0], w->p + g * SIMD_LANES * w->stride, w->stride, k, n_rows, n_k, &scale[g]);
             multiply(acc[g], column[0], k, n_k, x, m);
         }
     }
-    UNROLL for (size_t g = 0; g < VECTORS; g++) UNROLL for (size_t i = 0; i < m; i++)
+    UNROLL for (size_t g = 0; g < vectors; g++) UNROLL for (size_t i = 0; i < m; i++)
         v_store(out + i * MATVEC_ROWS + g * SIMD_LANES, acc[g][i]);
+}
+
+static struct rows part_of(const struct rows *w, size_t first, size_t n)
+{
+    struct rows part = *w;
+    part.p += first * w->stride;
+    part.n_rows = w->n_rows - first < n ? w->n_rows - first : n;
+    return part;
+}
+
+SIMD_INLINE void matvec_rows(enum dtype dtype, const size_t vectors, const struct rows *w, const float *const *x,
+                             size_t m, float *out, const struct rows *next)
+{
+    const size_t n = vectors * SIMD_LANES;
+    for (size_t first = 0; first < w->n_rows; first += n) {
+        struct rows part = part_of(w, first, n), part_next = first + n < w->n_rows ? part_of(w, first + n, n) : *next;
+        if (m == 1)
+            matvec_pass(dtype, vectors, &part, x, 1, out + first, &part_next);
+        else
+            matvec_pass(dtype, vectors, &part, x, 2, out + first, &part_next);
+    }
 }
 
 typedef void matvec_fn(const struct rows *w, const float *const *x, size_t m, float *out, const struct rows *next);
 
-#define MATVEC_DTYPE(name, dtype)                                                                                      \
+#define MATVEC_DTYPE(name, dtype, vectors)                                                                             \
     static void matvec_##name(const struct rows *w, const float *const *x, size_t m, float *out,                       \
                               const struct rows *next)                                                                 \
     {                                                                                                                  \
-        if (m == 1)                                                                                                    \
-            matvec_m(dtype, w, x, 1, out, next);                                                                       \
-        else                                                                                                           \
-            matvec_m(dtype, w, x, 2, out, next);                                                                       \
+        matvec_rows(dtype, vectors, w, x, m, out, next);                                                               \
     }
 
-MATVEC_DTYPE(f32, DTYPE_F32)
-MATVEC_DTYPE(f16, DTYPE_F16)
-MATVEC_DTYPE(bf16, DTYPE_BF16)
-MATVEC_DTYPE(q8_0, DTYPE_Q8_0)
+/* Memory likes few streams: 16 rows. int8 takes more arithmetic a byte, which one chain of 16 lanes would stretch. */
+#define STREAMED_VECTORS (16 / SIMD_LANES)
+
+MATVEC_DTYPE(f32, DTYPE_F32, STREAMED_VECTORS)
+MATVEC_DTYPE(f16, DTYPE_F16, STREAMED_VECTORS)
+MATVEC_DTYPE(bf16, DTYPE_BF16, STREAMED_VECTORS)
+MATVEC_DTYPE(q8_0, DTYPE_Q8_0, VECTORS)
 
 void SIMD_NAME(matvec)(struct weight_rows r, const float *x, size_t x_stride, size_t m,
                        float out[MATVEC_MAX_M * MATVEC_ROWS], const struct weight_rows *next)
