@@ -214,7 +214,8 @@ static void run_task(const struct plan *plan, const struct task *t, int thread)
 {
     const struct gemm_job *job = t->job;
     const size_t outputs = panel_outputs(job), col = t->panel * outputs;
-    const size_t n_cols = smaller(t->n_panels * outputs, job->n - col), n_blocks = ceil_div(t->n_rows, MR);
+    const size_t n_cols = smaller(t->n_panels * outputs, job->n - col), n_steps = ceil_div(t->n_rows, ROW_STEP),
+                 n_blocks = ceil_div(n_steps, MR / ROW_STEP);
     float *b = plan->scratch + (size_t)thread * plan->scratch_floats, *a = b + B_FLOATS, *c = a + A_FLOATS;
     size_t c_stride = GROUP_PANELS * NR, right = SIMD_LANES;
     if (job->c) {
@@ -230,8 +231,9 @@ static void run_task(const struct plan *plan, const struct task *t, int thread)
         for (size_t p = 0; p < t->n_panels; p++)
             pack_panel(b + p * kc * NR, job, t->panel + p, k, n_k);
         for (size_t block = 0; block < n_blocks; block++) {
-            /* Even blocks: 13 rows are 7 + 6, not 12 + 1. */
-            size_t row = block * t->n_rows / n_blocks, mr = (block + 1) * t->n_rows / n_blocks - row;
+            /* Even blocks of whole steps: 16 rows are 8 + 8, and only the last block can have rows to spare. */
+            size_t row = block * n_steps / n_blocks * ROW_STEP;
+            size_t mr = smaller((block + 1) * n_steps / n_blocks * ROW_STEP, t->n_rows) - row;
             for (size_t i = 0; i < mr; i++)
                 copy_row(job, a + i * A_STRIDE, t->row + row + i, k, n_k);
             for (size_t i = mr; i % ROW_STEP != 0; i++) /* computed and dropped */
