@@ -30,7 +30,7 @@ struct probe {
     int32_t *ids, *chunks;
     size_t n, n_chunks;
     struct outputs out;
-    char names[MAX_LAYERS][24];
+    char names[MAX_LAYERS][32];
     float *hidden;              /* [n_layers + 1, n_streams * dim]                        */
     int32_t *index[MAX_LAYERS]; /* [n, top_k] in layers with an indexer                  */
     size_t n_merged;            /* hyper-connections closed in this chunk: two a layer    */
