@@ -7,9 +7,8 @@
  *     for each MR rows: the rows are copied to A [MR][k]                 thread's scratch, in L1: 37 KiB (AVX2: 18)
  *         for each panel: MR x NR sums in registers over the block       B streams from L2, A is read by broadcasts
  *
- * so nothing is kept packed and A may be made on the fly. One pair of B vectors serves MR rows: 14 loads for 24
- * multiply-adds with AVX-512 (12 x 32), 8 for 12 with AVX2 (6 x 16). Limit: multiply-adds; bench/bench_gemm.c measures
- * the share. */
+ * so nothing is kept packed and A may be made on the fly. One pair of B vectors serves MR rows, 24 multiply-adds with
+ * AVX-512 (12 x 32), 12 with AVX2 (6 x 16). Limit: multiply-adds; bench/bench_gemm.c measures the share. */
 #include "kernel/x86/gemm.h"
 
 #include <string.h>
@@ -21,7 +20,7 @@
 #define KC_MAX 768
 #define GROUP_PANELS 8
 #define A_STRIDE (KC_MAX + 16) /* rows start in different sets of the first cache */
-#define SCRATCH_ROWS 192       /* of a task whose partial sums wait in the thread's scratch */
+#define SCRATCH_ROWS 512       /* of a task whose partial sums wait in the thread's scratch */
 #define TASKS_PER_THREAD 4     /* wanted, so that threads end at about the same time */
 #define SMALL_PRODUCTS 500000  /* multiply-adds that are not worth waking another thread for */
 
@@ -214,8 +213,8 @@ static void run_task(const struct plan *plan, const struct task *t, int thread)
 {
     const struct gemm_job *job = t->job;
     const size_t outputs = panel_outputs(job), col = t->panel * outputs;
-    const size_t n_cols = smaller(t->n_panels * outputs, job->n - col), n_steps = ceil_div(t->n_rows, ROW_STEP),
-                 n_blocks = ceil_div(n_steps, MR / ROW_STEP);
+    const size_t n_cols = smaller(t->n_panels * outputs, job->n - col);
+    const size_t n_steps = ceil_div(t->n_rows, ROW_STEP), n_blocks = ceil_div(n_steps, MR / ROW_STEP);
     float *b = plan->scratch + (size_t)thread * plan->scratch_floats, *a = b + B_FLOATS, *c = a + A_FLOATS;
     size_t c_stride = GROUP_PANELS * NR, right = SIMD_LANES;
     if (job->c) {
@@ -342,11 +341,9 @@ void SIMD_NAME(gemm)(struct run *run, const struct gemm_job *jobs, size_t n_jobs
             size_t panels = n_panels_of(job);
             for (size_t g = 0; g < cut.n_groups; g++)
                 for (size_t r = 0; r < cut.n_ranges; r++) {
-                    struct task *t = &tasks[at++];
-                    *t =
-                        (struct task){.job = job, .row = r * job->m / cut.n_ranges, .panel = g * panels / cut.n_groups};
-                    t->n_rows = (r + 1) * job->m / cut.n_ranges - t->row;
-                    t->n_panels = (g + 1) * panels / cut.n_groups - t->panel;
+                    size_t row = r * job->m / cut.n_ranges, end = (r + 1) * job->m / cut.n_ranges;
+                    size_t panel = g * panels / cut.n_groups, last = (g + 1) * panels / cut.n_groups;
+                    tasks[at++] = (struct task){job, row, end - row, panel, last - panel};
                 }
         }
         plan.tasks = tasks;
