@@ -17,7 +17,7 @@ run: all
 
 # PRESETS narrows it: make test PRESETS=release
 test:
-	@scripts/deps.sh build test
+	@scripts/deps.sh build test package
 	@scripts/test.sh $(PRESETS)
 
 bench: TASKS += bench
