@@ -103,7 +103,7 @@ static error_t parse_engine(int key, char *arg, struct argp_state *state)
     struct engine_options *options = state->input;
     switch (key) {
     case KEY_MODEL: options->model = arg; return 0;
-    case KEY_THREADS: options->context.n_threads = (int)option_integer(state, "--threads", arg, 0, 4096); return 0;
+    case KEY_THREADS: options->context.n_threads = (int)option_integer(state, "--threads", arg, 0, 1024); return 0;
     case KEY_DTYPE: options->context.dtype = (enum fathom_dtype)option_choice(state, "--dtype", arg, dtypes); return 0;
     case KEY_ISA: options->context.isa = isas[option_choice(state, "--isa", arg, isas)]; return 0;
     default: return ARGP_ERR_UNKNOWN;

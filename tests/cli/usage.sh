@@ -25,7 +25,7 @@ for value in 3x -1 '' ' 3' +3 0x10 1e3 99999999999999999999; do
     wrong "--threads $number" "--threads=$value" x.png
     wrong "--max-tokens $number" "--max-tokens=$value" x.png
 done
-wrong "--threads $number 0 to 4096, not '4097'" -t 4097 x.png
+wrong "--threads $number 0 to 1024, not '1025'" -t 1025 x.png
 wrong "--seed $number" --seed=18446744073709551616 x.png
 wrong "--seed $number" --seed=-1 x.png
 for value in nan inf -1 0x1p3 1.5.2 '' ' 1' 1e9; do
