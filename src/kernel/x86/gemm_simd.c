@@ -22,7 +22,8 @@
 #define A_STRIDE (KC_MAX + 16) /* rows start in different sets of the first cache */
 #define SCRATCH_ROWS 512       /* of a task whose partial sums wait in the thread's scratch */
 #define TASKS_PER_THREAD 4     /* wanted, so that threads end at about the same time */
-#define SMALL_PRODUCTS 500000  /* multiply-adds that are not worth waking another thread for */
+#define LINE_FLOATS 16
+#define SMALL_PRODUCTS 500000 /* multiply-adds that are not worth waking another thread for */
 
 struct task {
     const struct gemm_job *job;
@@ -106,6 +107,7 @@ struct tile {
     float *c0, *c1;
     float *next;           /* where the next tile's c0 is: it is asked for early */
     size_t stride, n0, n1; /* n0, n1: columns that exist */
+    const float *ahead[2]; /* two rows of A that the next block will copy: they are asked for on the way */
 };
 
 /* acc += *x * b. With AVX-512 the broadcast can be part of the multiply-add: one operation less to issue, which counts
@@ -157,12 +159,17 @@ SIMD_INLINE void micro(const size_t mr, const float *a, const float *b, size_t n
         _mm_prefetch((const char *)(c.next + i * c.stride), _MM_HINT_T0);
         _mm_prefetch((const char *)(c.next + i * c.stride + (c.c1 - c.c0)), _MM_HINT_T0);
     }
-    const float *end = a + n_k;
-    for (; a + 2 <= end; a += 2, b += 2 * NR) {
-        micro_step(mr, acc, a, b);
-        micro_step(mr, acc, a + 1, b + NR);
+    const float *end = a + n_k, *ahead0 = c.ahead[0], *ahead1 = c.ahead[1];
+    for (; a + LINE_FLOATS <= end; a += LINE_FLOATS, b += LINE_FLOATS * NR) {
+        _mm_prefetch((const char *)ahead0, _MM_HINT_T0);
+        _mm_prefetch((const char *)ahead1, _MM_HINT_T0);
+        ahead0 += LINE_FLOATS, ahead1 += LINE_FLOATS;
+        for (size_t k = 0; k < LINE_FLOATS; k += 2) {
+            micro_step(mr, acc, a + k, b + k * NR);
+            micro_step(mr, acc, a + k + 1, b + (k + 1) * NR);
+        }
     }
-    if (a < end)
+    for (; a < end; a++, b += NR)
         micro_step(mr, acc, a, b);
     UNROLL for (size_t i = 0; i < mr; i++)
     {
@@ -209,6 +216,12 @@ static void copy_row(const struct gemm_job *job, float *to, size_t row, size_t k
 /* As few blocks as can be, of nearly equal length, starting at blocks of Q8_0. */
 static size_t block_of_k(size_t k) { return ceil_div(ceil_div(k, ceil_div(k, KC_MAX)), Q8_0_BLOCK) * Q8_0_BLOCK; }
 
+/* Where a row of the next block will be read; `none`, which is at hand, when there is no such place. */
+static const float *ahead_row(const struct gemm_job *job, const struct task *t, size_t row, size_t k, const float *none)
+{
+    return job->x && row < t->n_rows ? x_row(job, t->row + row) + k : none;
+}
+
 static void run_task(const struct plan *plan, const struct task *t, int thread)
 {
     const struct gemm_job *job = t->job;
@@ -243,6 +256,8 @@ static void run_task(const struct plan *plan, const struct task *t, int thread)
                 tile.c1 = tile.c0 + right;
                 tile.n1 = job->w2 ? left : smaller(SIMD_LANES, n_cols - at - left);
                 tile.next = p + 1 < t->n_panels ? tile.c0 + outputs : c + (row + mr) * c_stride;
+                tile.ahead[0] = ahead_row(job, t, row + mr + 2 * p, k, a);
+                tile.ahead[1] = ahead_row(job, t, row + mr + 2 * p + 1, k, a);
                 micro_rows(mr, a, b + p * kc * NR, n_k, tile, k == 0);
             }
             if (k + n_k == job->k && job->finish)
