@@ -7,7 +7,6 @@
 
 #include <string.h>
 
-#define TASKS_PER_THREAD 4
 #define SMALL_WEIGHTS 65536 /* elements that are not worth waking another thread for */
 
 /* ---- few rows of x --------------------------------------------------------------------------------------------- */
@@ -16,7 +15,7 @@ struct stream {
     struct tensor *y;
     const struct tensor *x, *w, *w2; /* w2: up of swiglu, or NULL */
     struct finish finish;
-    size_t n_blocks, n_tasks; /* blocks of MATVEC_ROWS outputs */
+    const size_t *starts; /* of each task's run of blocks */
 };
 
 /* The sums of a block of outputs; the block after it is next unless this is the task's last. */
@@ -32,7 +31,7 @@ static void stream_task(void *ctx, size_t task, int thread)
 {
     (void)thread;
     const struct stream *s = ctx;
-    size_t block = task * s->n_blocks / s->n_tasks, end = (task + 1) * s->n_blocks / s->n_tasks;
+    size_t block = s->starts[task], end = s->starts[task + 1];
     float sum[MATVEC_MAX_M * MATVEC_ROWS], sum2[MATVEC_MAX_M * MATVEC_ROWS];
     SIMD_NAME(matvec_begin)(matvec_block(s->w, block));
     if (s->w2)
@@ -56,15 +55,20 @@ static void stream_task(void *ctx, size_t task, int thread)
 
 static void stream(struct run *run, struct stream *s)
 {
-    size_t n_wanted = (size_t)pool_threads(run->pool) * TASKS_PER_THREAD;
-    s->n_blocks = matvec_blocks(s->y->shape[1]);
-    s->n_tasks = s->n_blocks < n_wanted ? s->n_blocks : n_wanted;
-    if (s->w->shape[0] * s->w->shape[1] > SMALL_WEIGHTS) {
-        pool_run(run->pool, s->n_tasks, stream_task, s);
-    } else {
-        s->n_tasks = 1;
+    size_t n_blocks = matvec_blocks(s->y->shape[1]), whole[] = {0, n_blocks};
+    if (s->x->shape[0] == 0)
+        return;
+    if (s->w->shape[0] * s->w->shape[1] <= SMALL_WEIGHTS) {
+        s->starts = whole;
         stream_task(s, 0, 0);
+        return;
     }
+    struct arena_mark mark = arena_save(run->arena);
+    size_t *starts = run_scratch(run, n_blocks + 1, sizeof *starts);
+    s->starts = starts;
+    if (starts)
+        pool_run(run->pool, matvec_runs(n_blocks, pool_threads(run->pool), starts), stream_task, s);
+    arena_restore(run->arena, mark);
 }
 
 /* ---- many ------------------------------------------------------------------------------------------------------ */
@@ -96,8 +100,7 @@ void SIMD_NAME(linear)(struct run *run, struct tensor *y, const struct tensor *x
     struct finish finish = {.bias = bias, .epilogue = epilogue, .round = run->act == FATHOM_BF16};
     if (x->shape[0] <= MATVEC_MAX_M) {
         struct stream s = {.y = y, .x = x, .w = w, .finish = finish};
-        if (x->shape[0] > 0)
-            stream(run, &s);
+        stream(run, &s);
         return;
     }
     struct gemm_job job = {.m = x->shape[0],
@@ -119,8 +122,7 @@ void SIMD_NAME(swiglu)(struct run *run, struct tensor *y, const struct tensor *x
     bool round = run->act == FATHOM_BF16;
     if (x->shape[0] <= MATVEC_MAX_M) {
         struct stream s = {.y = y, .x = x, .w = gate, .w2 = up, .finish = {.round = round}};
-        if (x->shape[0] > 0)
-            stream(run, &s);
+        stream(run, &s);
         return;
     }
     struct swiglu_job s = {.y = y, .round = round};

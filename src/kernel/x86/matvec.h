@@ -22,6 +22,21 @@ static inline struct weight_rows matvec_block(const struct tensor *w, size_t blo
     return (struct weight_rows){w, first, left < MATVEC_ROWS ? left : MATVEC_ROWS};
 }
 
+/* Cuts n_blocks into runs for the pool, run i being blocks [starts[i], starts[i + 1]), and returns their number; starts has
+ * room for n_blocks + 1. Runs get shorter towards the end: long ones keep the memory busy, short ones let threads end at
+ * the same time although memory does not serve them equally. */
+static inline size_t matvec_runs(size_t n_blocks, int n_threads, size_t *starts)
+{
+    size_t n = 0;
+    starts[0] = 0;
+    while (starts[n] < n_blocks) {
+        size_t length = (n_blocks - starts[n]) / (3 * (size_t)n_threads);
+        starts[n + 1] = starts[n] + (length > 0 ? length : 1);
+        n++;
+    }
+    return n;
+}
+
 /* out[i * MATVEC_ROWS + r] = x_i . row (first + r) of w, for i < m and r < n. Rows of x are x_stride elements apart.
  * next: what the caller will read afterwards, or NULL. */
 void SIMD_NAME(matvec)(struct weight_rows rows, const float *x, size_t x_stride, size_t m,

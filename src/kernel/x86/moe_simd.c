@@ -11,7 +11,6 @@
 #include "kernel/x86/matvec.h"
 #include "kernel/x86/simd_ops.h"
 
-#define TASKS_PER_THREAD 4
 #define FEW_TOKENS 4    /* they seldom share an expert: streaming costs less than blocked products of a row or two */
 #define MAX_TOKENS 1024 /* in one pass: scratch is [tokens * top_k, hidden] */
 
@@ -77,7 +76,8 @@ struct decode {
     float limit;              /* of swiglu                                               */
     struct streamed *experts; /* n_routed chosen ones, then perhaps the shared one */
     size_t n_experts, n_routed;
-    size_t n_blocks, n_tasks;
+    size_t n_blocks;
+    const size_t *starts; /* of each task's run of blocks */
 };
 
 /* Block `block` of the hidden rows of all experts laid end to end. */
@@ -98,7 +98,7 @@ static void hidden_task(void *ctx, size_t task, int thread)
 {
     (void)thread;
     const struct decode *d = ctx;
-    size_t block = task * d->n_blocks / d->n_tasks, end = (task + 1) * d->n_blocks / d->n_tasks;
+    size_t block = d->starts[task], end = d->starts[task + 1];
     float gate[MATVEC_MAX_M * MATVEC_ROWS], up[MATVEC_MAX_M * MATVEC_ROWS];
     struct hidden_block at = hidden_block(d, block);
     struct weight_rows gate_rows = matvec_block(&at.expert->w->gate, at.block);
@@ -135,8 +135,7 @@ static void down_task(void *ctx, size_t task, int thread)
 {
     (void)thread;
     const struct decode *d = ctx;
-    size_t n_blocks = matvec_blocks(d->dim), block = task * n_blocks / d->n_tasks;
-    size_t end = (task + 1) * n_blocks / d->n_tasks;
+    size_t block = d->starts[task], end = d->starts[task + 1];
     float sum[MATVEC_MAX_M * MATVEC_ROWS];
     struct weight_rows rows = matvec_block(&d->experts[0].w->down, block);
     SIMD_NAME(matvec_begin)(rows);
@@ -182,12 +181,13 @@ static void moe_one(struct run *run, struct tensor *y, const struct tensor *x, s
         s->hidden = run_scratch(run, s->w->gate.shape[0], sizeof(float));
         d.n_blocks += matvec_blocks(s->w->gate.shape[0]);
     }
-    if (run_ok(run)) {
-        size_t n_wanted = (size_t)pool_threads(run->pool) * TASKS_PER_THREAD, n_out = matvec_blocks(d.dim);
-        d.n_tasks = d.n_blocks < n_wanted ? d.n_blocks : n_wanted;
-        pool_run(run->pool, d.n_tasks, hidden_task, &d);
-        d.n_tasks = n_out < n_wanted ? n_out : n_wanted;
-        pool_run(run->pool, d.n_tasks, down_task, &d);
+    size_t n_out = matvec_blocks(d.dim);
+    int n_threads = pool_threads(run->pool);
+    size_t *starts = run_scratch(run, 1 + (d.n_blocks > n_out ? d.n_blocks : n_out), sizeof *starts);
+    d.starts = starts;
+    if (starts) {
+        pool_run(run->pool, matvec_runs(d.n_blocks, n_threads, starts), hidden_task, &d);
+        pool_run(run->pool, matvec_runs(n_out, n_threads, starts), down_task, &d);
     }
     arena_restore(run->arena, mark);
 }
