@@ -45,6 +45,7 @@ struct pool {
     _Atomic size_t first;
     atomic_bool quit;
     _Alignas(64) _Atomic uint32_t n_sleeping;
+    _Atomic int caller_cpu; /* where the caller was when it last woke threads */
     _Alignas(64) int n_threads;
     int n_started;
     long spin_ns;
@@ -116,6 +117,19 @@ static void work(struct pool *p, int thread)
     }
 }
 
+/* A virtual machine's idle processors can look taken to its scheduler, which then wakes a thread on the processor of the
+ * one that woke it and leaves it there for long. The thread steps aside: a moment without that processor in its set. */
+static void leave_processor(int cpu)
+{
+    cpu_set_t allowed, others;
+    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0 || cpu < 0 || cpu >= CPU_SETSIZE)
+        return;
+    others = allowed;
+    CPU_CLR(cpu, &others);
+    if (CPU_COUNT(&others) > 0 && sched_setaffinity(0, sizeof others, &others) == 0)
+        sched_setaffinity(0, sizeof allowed, &allowed);
+}
+
 static void *worker_main(void *arg)
 {
     struct worker *w = arg;
@@ -126,6 +140,9 @@ static void *worker_main(void *arg)
             atomic_fetch_add(&p->n_sleeping, 1); /* before the kernel compares *run; the caller stores run first */
             futex_wait(&p->run, seen);
             atomic_fetch_sub(&p->n_sleeping, 1);
+            int caller_cpu = atomic_load_explicit(&p->caller_cpu, memory_order_relaxed);
+            if (sched_getcpu() == caller_cpu)
+                leave_processor(caller_cpu);
         }
         seen = atomic_load_explicit(&p->run, memory_order_acquire);
         if (atomic_load_explicit(&p->quit, memory_order_relaxed))
@@ -199,8 +216,10 @@ static void run_batch(struct pool *p, size_t first, uint32_t n_tasks, pool_fn *f
     atomic_store_explicit(&p->done, 0, memory_order_relaxed);
     atomic_store_explicit(&p->left, (uint_fast64_t)run << 32 | n_tasks, memory_order_release);
     atomic_store(&p->run, run);
-    if (atomic_load(&p->n_sleeping))
+    if (atomic_load(&p->n_sleeping)) {
+        atomic_store_explicit(&p->caller_cpu, sched_getcpu(), memory_order_relaxed);
         futex_wake(&p->run, n_tasks < INT_MAX ? (int)n_tasks - 1 : INT_MAX);
+    }
     work(p, 0);
 
     for (uint32_t done; (done = atomic_load_explicit(&p->done, memory_order_acquire)) != n_tasks;) {
