@@ -88,17 +88,34 @@ enum fathom_alpha {
     FATHOM_ALPHA_DROP,  /* as the reference: stored colours, 16-bit greys saturate at 255 */
 };
 
-struct fathom_read_options {
-    const char *prompt;       /* with one <image>; NULL: grounded Markdown               */
-    int max_tokens;           /* 0: as many as the context holds                         */
-    int ngram, ngram_window;  /* windowed no-repeat guard; ngram 0: off                  */
-    float temperature, top_p; /* temperature 0: greedy                                   */
-    uint64_t seed;            /* for temperature > 0                                     */
-    enum fathom_alpha alpha;  /* how transparent pictures become RGB                     */
-    const char *password;     /* for encrypted documents, or NULL                        */
+/* How a page becomes views (spec deepseek-ocr §2.1). DeepSeek-OCR-2 knows FATHOM_MODE_BASE and FATHOM_MODE_GUNDAM. */
+enum fathom_mode {
+    FATHOM_MODE_DEFAULT, /* what the model folder says, else Gundam           */
+    FATHOM_MODE_TINY,    /* 512 px, the page stretched                        */
+    FATHOM_MODE_SMALL,   /* 640 px, the page stretched                        */
+    FATHOM_MODE_BASE,    /* 1024 px, the page fitted and padded               */
+    FATHOM_MODE_LARGE,   /* 1280 px, the page fitted and padded               */
+    FATHOM_MODE_GUNDAM,  /* tiles and a global view of 1024 px                */
 };
 
-/* The defaults: greedy, guard 20/90, alpha on white. */
+struct fathom_read_options {
+    const char *prompt;       /* with one <image>; NULL: grounded Markdown                         */
+    int max_tokens;           /* 0: as many as the context holds                                   */
+    int ngram, ngram_window;  /* windowed no-repeat guard; ngram 0: off                            */
+    float temperature, top_p; /* temperature 0: greedy                                             */
+    uint64_t seed;            /* for temperature > 0                                               */
+    enum fathom_mode mode;    /* views of a page                                                   */
+    int max_tiles;            /* of Gundam; 0: as many as the model was published with             */
+    bool no_retry;            /* a page that looped or hit the limit keeps its first attempt       */
+    const char *pages;        /* "1-3,7,10-", 1-based; NULL: all                                   */
+    double dpi;               /* at which pages without pixels of their own are drawn; 0: 144      */
+    const char *password;     /* for encrypted documents, or NULL                                  */
+    enum fathom_alpha alpha;  /* how transparent pictures become RGB                               */
+    bool ignore_icc;          /* stored colours as they are, as the reference                      */
+    bool text_layer;          /* also hand over the text that a document carries, never used to read */
+};
+
+/* The defaults: greedy, guard 20/90, retries, alpha on white, colour profiles applied. */
 FATHOM_API struct fathom_read_options fathom_read_defaults(void);
 
 enum fathom_page_status {
@@ -127,6 +144,13 @@ struct fathom_box {
     int x0, y0, x1, y1;
 };
 
+/* One attempt at a page: what was tried ("first", "wide guard", "mode base", "halves", ...) and how it ended. */
+struct fathom_attempt {
+    const char *what;
+    enum fathom_page_status status;
+    size_t n_tokens;
+};
+
 /* One piece of a page in reading order. All pointers belong to the page. */
 struct fathom_block {
     const char *label; /* "title", "text", "image", ...; "" for text outside any tag */
@@ -136,16 +160,39 @@ struct fathom_block {
 };
 
 struct fathom_page {
-    size_t number; /* 1-based within the document */
+    size_t number;  /* 1-based within the document */
+    size_t n_pages; /* of the document             */
     enum fathom_page_status status;
     struct fathom_err err; /* why it failed                                  */
-    int width, height;     /* pixels of the page as read                     */
+    int width, height;     /* pixels of the page as read, upright; 0 when they were not got */
     const char *raw;       /* the model's own output, tags kept; never NULL  */
     const char *markdown;  /* tags stripped as the reference does            */
     const struct fathom_block *blocks;
     size_t n_blocks;
+    const struct fathom_attempt *attempts; /* in order; the last one gave the text, unless none was better */
+    size_t n_attempts;
     struct fathom_stats stats;
+
+    /* The page's own size: points (1/72 inch) of the page as it is shown, upright and cropped. Of pictures: from their
+     * resolution, or as if they had 72 pixels an inch when they state none. */
+    double width_pt, height_pt;
+    /* From pixels of the page (x right, y down) to the document's own coordinates, which for a PDF are its default user
+     * space before /Rotate: X = a x + c y + e, Y = b x + d y + f. For pictures the points of width_pt, y down. */
+    double to_document[6];
+    const char *text_layer; /* UTF-8 text that the document carries for this page, when asked for; NULL: none */
+
+    /* Pixels, [height, width, 3] u8, and, when the page is exactly one JPEG, upright and uncropped, its bytes. Both are
+     * NULL for a page that was put together again (fathom_page_restore). */
+    const uint8_t *rgb;
+    const uint8_t *jpeg;
+    size_t jpeg_bytes;
 };
+
+/* Puts a page together again from what was kept of it: fills blocks and markdown from kept->raw and copies the other
+ * fields, but no pixels. *out is the caller's, for fathom_page_free. */
+FATHOM_API enum fathom_status fathom_page_restore(const struct fathom_page *kept, struct fathom_page **out,
+                                                  struct fathom_err *err);
+FATHOM_API void fathom_page_free(struct fathom_page *page);
 
 /* All may be NULL. Returning false stops the job with FATHOM_ECANCELLED. Pointers live until the call returns. */
 struct fathom_callbacks {
@@ -155,8 +202,8 @@ struct fathom_callbacks {
     bool (*on_page)(void *user, const struct fathom_page *page);
 };
 
-/* Reads every page of a picture or document file. A page that fails is reported through on_page and the rest goes on;
- * the returned status is that of the file itself (could it be opened at all) or of cancellation. */
+/* Reads the pages of a picture or document file ("-": standard input). A page that fails is reported through on_page and
+ * the rest goes on; the returned status is that of the file itself (could it be opened at all) or of cancellation. */
 FATHOM_API enum fathom_status fathom_read_file(struct fathom_context *ctx, const char *path,
                                                const struct fathom_read_options *options,
                                                const struct fathom_callbacks *callbacks, struct fathom_err *err);
@@ -165,6 +212,46 @@ FATHOM_API enum fathom_status fathom_read_file(struct fathom_context *ctx, const
 FATHOM_API enum fathom_status fathom_read_pixels(struct fathom_context *ctx, const uint8_t *rgb, int width, int height,
                                                  const struct fathom_read_options *options,
                                                  const struct fathom_callbacks *callbacks, struct fathom_err *err);
+
+/* ---- writing pages ----------------------------------------------------------------------------------------- */
+
+enum fathom_format {
+    FATHOM_MARKDOWN,
+    FATHOM_JSON,       /* one object for the document; docs/formats.md is the schema */
+    FATHOM_JSON_LINES, /* one object a page and line                                 */
+    FATHOM_HTML,       /* one self-contained, sanitised file                         */
+    FATHOM_TEXT,       /* plain text in reading order                                */
+    FATHOM_HOCR,       /* hOCR 1.2, blocks as ocr_carea                              */
+    FATHOM_ALTO,       /* ALTO 4                                                     */
+    FATHOM_PDF,        /* the pages' pictures with invisible text; needs pixels      */
+};
+
+struct fathom_writer_options {
+    const char *file;    /* the document's name, for titles and the JSON; borrowed          */
+    const char *model;   /* named as what read it; may be NULL                              */
+    const char *figures; /* where links to figures point, such as "images/"; NULL: no links */
+};
+
+/* Writes pages as one document in a format, in the order they come. Memory does not grow with the number of pages but for
+ * a PDF's table of objects. A failed page is written as such. close writes what ends the document; discard does not. Both
+ * free the writer. */
+struct fathom_writer;
+FATHOM_API enum fathom_status fathom_writer_open(enum fathom_format format, const struct fathom_writer_options *options,
+                                                 fathom_write_fn *write, void *user, struct fathom_writer **out,
+                                                 struct fathom_err *err);
+FATHOM_API enum fathom_status fathom_writer_page(struct fathom_writer *writer, const struct fathom_page *page,
+                                                 struct fathom_err *err);
+FATHOM_API enum fathom_status fathom_writer_close(struct fathom_writer *writer, struct fathom_err *err);
+FATHOM_API void fathom_writer_discard(struct fathom_writer *writer);
+
+/* The k-th figure of a page (from 0, the K of Markdown's images/K) cut out, as a PNG; FATHOM_EINVAL past the last one. */
+FATHOM_API size_t fathom_page_figures(const struct fathom_page *page);
+FATHOM_API enum fathom_status fathom_page_figure_png(const struct fathom_page *page, size_t k, fathom_write_fn *write,
+                                                     void *user, struct fathom_err *err);
+
+/* The page with its boxes drawn and labelled, as a PNG. */
+FATHOM_API enum fathom_status fathom_page_overlay_png(const struct fathom_page *page, fathom_write_fn *write,
+                                                      void *user, struct fathom_err *err);
 
 /* ---- the machine ------------------------------------------------------------------------------------------- */
 
