@@ -188,12 +188,6 @@ struct fathom_page {
     size_t jpeg_bytes;
 };
 
-/* Puts a page together again from what was kept of it: fills blocks and markdown from kept->raw and copies the other
- * fields, but no pixels. *out is the caller's, for fathom_page_free. */
-FATHOM_API enum fathom_status fathom_page_restore(const struct fathom_page *kept, struct fathom_page **out,
-                                                  struct fathom_err *err);
-FATHOM_API void fathom_page_free(struct fathom_page *page);
-
 /* All may be NULL. Returning false stops the job with FATHOM_ECANCELLED. Pointers live until the call returns. */
 struct fathom_callbacks {
     void *user;
@@ -212,46 +206,6 @@ FATHOM_API enum fathom_status fathom_read_file(struct fathom_context *ctx, const
 FATHOM_API enum fathom_status fathom_read_pixels(struct fathom_context *ctx, const uint8_t *rgb, int width, int height,
                                                  const struct fathom_read_options *options,
                                                  const struct fathom_callbacks *callbacks, struct fathom_err *err);
-
-/* ---- writing pages ----------------------------------------------------------------------------------------- */
-
-enum fathom_format {
-    FATHOM_MARKDOWN,
-    FATHOM_JSON,       /* one object for the document; docs/formats.md is the schema */
-    FATHOM_JSON_LINES, /* one object a page and line                                 */
-    FATHOM_HTML,       /* one self-contained, sanitised file                         */
-    FATHOM_TEXT,       /* plain text in reading order                                */
-    FATHOM_HOCR,       /* hOCR 1.2, blocks as ocr_carea                              */
-    FATHOM_ALTO,       /* ALTO 4                                                     */
-    FATHOM_PDF,        /* the pages' pictures with invisible text; needs pixels      */
-};
-
-struct fathom_writer_options {
-    const char *file;    /* the document's name, for titles and the JSON; borrowed          */
-    const char *model;   /* named as what read it; may be NULL                              */
-    const char *figures; /* where links to figures point, such as "images/"; NULL: no links */
-};
-
-/* Writes pages as one document in a format, in the order they come. Memory does not grow with the number of pages but for
- * a PDF's table of objects. A failed page is written as such. close writes what ends the document; discard does not. Both
- * free the writer. */
-struct fathom_writer;
-FATHOM_API enum fathom_status fathom_writer_open(enum fathom_format format, const struct fathom_writer_options *options,
-                                                 fathom_write_fn *write, void *user, struct fathom_writer **out,
-                                                 struct fathom_err *err);
-FATHOM_API enum fathom_status fathom_writer_page(struct fathom_writer *writer, const struct fathom_page *page,
-                                                 struct fathom_err *err);
-FATHOM_API enum fathom_status fathom_writer_close(struct fathom_writer *writer, struct fathom_err *err);
-FATHOM_API void fathom_writer_discard(struct fathom_writer *writer);
-
-/* The k-th figure of a page (from 0, the K of Markdown's images/K) cut out, as a PNG; FATHOM_EINVAL past the last one. */
-FATHOM_API size_t fathom_page_figures(const struct fathom_page *page);
-FATHOM_API enum fathom_status fathom_page_figure_png(const struct fathom_page *page, size_t k, fathom_write_fn *write,
-                                                     void *user, struct fathom_err *err);
-
-/* The page with its boxes drawn and labelled, as a PNG. */
-FATHOM_API enum fathom_status fathom_page_overlay_png(const struct fathom_page *page, fathom_write_fn *write,
-                                                      void *user, struct fathom_err *err);
 
 /* ---- the machine ------------------------------------------------------------------------------------------- */
 
