@@ -33,7 +33,7 @@ static const struct argp_option option_table[] = {
 static const char doc[] =
     "Times vision, prefill and decode on a drawn page of text, and says which share of the machine's "
     "own limits they reach: fused multiply-adds for vision and prefill, reading memory for decode. "
-    "The limits are measured in the same run, before, between and after the pages.\n"
+    "The limits are measured in the same run, before, between and after the pages, with 1 GiB of memory to read.\n"
     "\n"
     "  fathom bench                      the built-in model\n"
     "  fathom bench -m DeepSeek-OCR-2    weights that you downloaded\n"
@@ -147,7 +147,7 @@ static int report(struct bench_result *b, bool json)
         print_error("out of memory");
     if (ok) {
         output_write(&out, text.bytes, text.n);
-        ok = output_close(&out);
+        ok = output_close(&out, true);
     }
     text_free(&text);
     return ok ? EXIT_DONE : EXIT_FAILED;

@@ -26,13 +26,18 @@ static const char overview[] = "Reads pages with DeepSeek-OCR-2, on the processo
 
 int command_help(int argc, char **argv)
 {
-    if (argc < 2) {
+    if (argc > 2) {
+        print_error("help takes one command, not '%s' as well", argv[2]);
+        return EXIT_USAGE;
+    }
+    const struct command *command = command_find(argc < 2 ? "help" : argv[1]);
+    if (!command) {
+        print_error("'%s' is not a command; fathom help lists them", argv[1]);
+        return EXIT_USAGE;
+    }
+    if (command->run == command_help) {
         fputs(overview, stdout);
         return EXIT_DONE;
     }
-    const struct command *command = command_find(argv[1]);
-    if (command && command->run != command_help)
-        return command->run(2, (char *[]){command->program, "--help", NULL});
-    print_error("'%s' is not a command; fathom help lists them", argv[1]);
-    return EXIT_USAGE;
+    return command->run(2, (char *[]){command->program, "--help", NULL});
 }

@@ -16,12 +16,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct inspect_options *o = state->input;
     switch (key) {
-    case 'm': o->model = arg; return 0;
+    case 'm': o->model = option_name(state, "--model", arg, "a folder"); return 0;
     case 'j': o->json = true; return 0;
     case ARGP_KEY_ARG:
         if (o->model)
             argp_error(state, "one MODEL at a time, not '%s' as well", arg);
-        o->model = arg;
+        o->model = option_name(state, "MODEL", arg, "a folder");
         return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
@@ -29,22 +29,22 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static bool write_account(void *user, const char *text, size_t n) { return output_write(user, text, n); }
 
-static int inspect(const char *path, bool json)
+static int inspect(const char *path, const char *source, bool json)
 {
     struct fathom_model *model = NULL;
     struct fathom_err err = {0};
     struct output out;
     if (fathom_model_open(path, &model, &err) != FATHOM_OK) {
-        terminal_file_error(&(struct terminal){0}, path, 0, &err);
+        print_model_error(path, source, &err);
         return EXIT_FAILED;
     }
     bool ok = output_open(&out, NULL);
     if (ok && fathom_model_inspect(model, json, write_account, &out, &err) != FATHOM_OK && !out.error) {
-        terminal_file_error(&(struct terminal){0}, path, 0, &err);
+        print_model_error(path, source, &err);
         ok = false;
     }
     fathom_model_close(model);
-    return output_close(&out) && ok ? EXIT_DONE : EXIT_FAILED;
+    return output_close(&out, true) && ok ? EXIT_DONE : EXIT_FAILED;
 }
 
 int command_inspect(int argc, char **argv)
@@ -66,8 +66,9 @@ int command_inspect(int argc, char **argv)
     static const struct argp argp = {.options = options, .parser = parse, .args_doc = "[MODEL]", .doc = doc};
     struct inspect_options o = {0};
     options_parse(&argp, argc, argv, &o);
-    char *path = model_path(o.model);
-    int status = path ? inspect(path, o.json) : EXIT_FAILED;
+    const char *source;
+    char *path = model_path(o.model, &source);
+    int status = path ? inspect(path, source, o.json) : EXIT_FAILED;
     free(path);
     return status;
 }

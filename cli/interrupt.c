@@ -21,3 +21,5 @@ void interrupt_setup(void)
 }
 
 int interrupt_signal(void) { return caught; }
+
+const char *interrupt_name(void) { return caught == SIGINT ? "Ctrl-C" : "a termination signal"; }

@@ -7,4 +7,7 @@ void interrupt_setup(void);
 /* The number of the signal that came, 0 if none did. */
 int interrupt_signal(void);
 
+/* How a person calls it: "Ctrl-C" or "a termination signal". */
+const char *interrupt_name(void);
+
 #endif

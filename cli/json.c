@@ -1,5 +1,7 @@
 #include "json.h"
 
+#include "utf8.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -25,33 +27,12 @@ void json_close(struct json *j, char bracket)
     j->separate = true;
 }
 
-/* The length of the well-formed UTF-8 character at s (no surrogates, nothing overlong, at most U+10FFFF), 0 if there is
- * none. s ends with a NUL, which is never a continuation byte. */
-static size_t utf8_length(const unsigned char *s)
-{
-    if (s[0] < 0x80)
-        return 1;
-    size_t n = s[0] >= 0xc2 && s[0] <= 0xdf   ? 2
-               : s[0] >= 0xe0 && s[0] <= 0xef ? 3
-               : s[0] >= 0xf0 && s[0] <= 0xf4 ? 4
-                                              : 0;
-    if (!n)
-        return 0;
-    unsigned char least = s[0] == 0xe0 ? 0xa0 : s[0] == 0xf0 ? 0x90 : 0x80;
-    unsigned char most = s[0] == 0xed ? 0x9f : s[0] == 0xf4 ? 0x8f : 0xbf;
-    if (s[1] < least || s[1] > most)
-        return 0;
-    for (size_t i = 2; i < n; i++)
-        if (s[i] < 0x80 || s[i] > 0xbf)
-            return 0;
-    return n;
-}
-
 static void add_quoted(struct text *t, const char *s)
 {
+    const char *end = s + strlen(s);
     text_add(t, "\"", 1);
-    for (const unsigned char *c = (const unsigned char *)s; *c;) {
-        size_t n = utf8_length(c);
+    for (const char *c = s; c < end;) {
+        size_t n = utf8_length(c, (size_t)(end - c));
         if (n == 0) {
             text_add_string(t, "\\ufffd");
             n = 1;
@@ -61,10 +42,10 @@ static void add_quoted(struct text *t, const char *s)
             text_add_string(t, "\\n");
         } else if (*c == '\t') {
             text_add_string(t, "\\t");
-        } else if (*c < 0x20 || *c == 0x7f) {
-            text_add_format(t, "\\u%04x", *c);
+        } else if ((unsigned char)*c < 0x20 || *c == 0x7f) {
+            text_add_format(t, "\\u%04x", (unsigned char)*c);
         } else {
-            text_add(t, (const char *)c, n);
+            text_add(t, c, n);
         }
         c += n;
     }

@@ -48,15 +48,15 @@ static char *built_in(void)
     return found ? found : look(FATHOM_MODEL_DIR, "mini");
 }
 
-char *model_path(const char *given)
+char *model_path(const char *given, const char **source)
 {
     const char *environment = getenv("FATHOM_MODEL");
-    if (given)
-        return strdup(given);
-    if (environment && *environment)
-        return strdup(environment);
-    char *path = built_in();
+    bool from_environment = !given && environment && *environment;
+    *source = from_environment ? " of FATHOM_MODEL" : "";
+    char *path = given ? strdup(given) : from_environment ? strdup(environment) : built_in();
     if (!path)
-        print_error("the built-in model is not there: name a model folder with -m DIR or in FATHOM_MODEL");
+        print_error(given || from_environment
+                        ? "out of memory"
+                        : "the built-in model is not there: name a model folder with -m DIR or in FATHOM_MODEL");
     return path;
 }

@@ -7,6 +7,7 @@
 #include "stream.h"
 #include "terminal.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -24,7 +25,10 @@ struct job {
     bool page_begun;     /* something of this page was         */
     size_t n_characters; /* generated for this page            */
     bool page_failed;    /* a page of this file was said to be failed */
-    bool failed;         /* anything was                       */
+    bool page_told;      /* a page of this file was handed over */
+    bool cut;            /* an interrupt ended the page at hand */
+    bool failed;         /* anything did                        */
+    bool keep;           /* there is something worth keeping    */
 };
 
 static bool is_markdown(const struct job *job) { return !job->options->json; }
@@ -42,11 +46,13 @@ static void begin_page(struct job *job)
         output_write(&job->out, "\n", 1);
     if (!job->file_begun && job->options->n_files > 1 && !job->options->no_header) {
         output_write(&job->out, "<!-- ", 5);
-        for (const char *c = job->file; *c; c++) {
-            if (*c == '>')
-                output_write(&job->out, "&gt;", 4);
-            else
-                output_write(&job->out, *c == '\n' ? "?" : c, 1);
+        for (const char *c = job->file; *c;) {
+            size_t plain = strcspn(c, ">\n"); /* whole characters: a terminal gets them so */
+            output_write(&job->out, c, plain);
+            c += plain;
+            if (*c)
+                output_write(&job->out, *c == '>' ? "&gt;" : "?", *c == '>' ? 4 : 1);
+            c += *c != '\0';
         }
         output_write(&job->out, " -->\n\n", 6);
     }
@@ -63,6 +69,13 @@ static void write_text(struct job *job, const char *text, size_t n)
     output_write(&job->out, text, n);
 }
 
+/* Whether the page at hand has to end. */
+static bool interrupted(struct job *job)
+{
+    job->cut = job->cut || interrupt_signal();
+    return job->cut;
+}
+
 static bool on_stage(void *user, const char *stage, size_t done, size_t total)
 {
     struct job *job = user;
@@ -72,7 +85,7 @@ static bool on_stage(void *user, const char *stage, size_t done, size_t total)
         else
             terminal_progress(&job->terminal, "%s: %s, %zu characters", job->file, stage, done);
     }
-    return !interrupt_signal();
+    return !interrupted(job);
 }
 
 static bool on_text(void *user, const char *raw, size_t n)
@@ -86,7 +99,7 @@ static bool on_text(void *user, const char *raw, size_t n)
         write_text(job, text, n);
         output_flush(&job->out);
     }
-    return !job->out.error && !interrupt_signal();
+    return !job->out.error && !interrupted(job);
 }
 
 /* The answer to locate: its Markdown is empty, for all of it is tags. */
@@ -107,6 +120,8 @@ static void write_boxes(struct job *job, const struct fathom_page *page)
 static void finish_markdown(struct job *job, const struct fathom_page *page)
 {
     const char *final = job->options->raw ? page->raw : page->markdown, *rest;
+    if (job->cut && !job->page_begun && !*final)
+        return; /* nothing but a header would come */
     if (job->options->locate && !job->options->raw) {
         write_boxes(job, page);
         return;
@@ -146,8 +161,13 @@ static void say_how_it_ended(struct job *job, const struct fathom_page *page)
     const struct fathom_stats *s = &page->stats;
     switch (page->status) {
     case FATHOM_PAGE_TRUNCATED:
-        if (interrupt_signal() || job->out.error)
+        if (job->out.error)
             break; /* it was us who cut it */
+        if (job->cut) {
+            terminal_error(&job->terminal, "'%s': page %zu of %zu was cut by %s", job->file, page->number,
+                           page->n_pages ? page->n_pages : 1, interrupt_name());
+            break;
+        }
         terminal_error(&job->terminal, "'%s': page %zu is truncated: the limit of %zu tokens came first", job->file,
                        page->number, s->n_output_tokens);
         break;
@@ -171,6 +191,8 @@ static void say_how_it_ended(struct job *job, const struct fathom_page *page)
 static bool on_page(void *user, const struct fathom_page *page)
 {
     struct job *job = user;
+    job->page_told = true;
+    job->keep = job->keep || (page->status != FATHOM_PAGE_FAILED && !(job->cut && !*page->raw)) || !is_markdown(job);
     terminal_clear(&job->terminal);
     if (!is_markdown(job)) {
         page_json(&job->line, job->file, page);
@@ -198,6 +220,7 @@ static void fail_file(struct job *job, const struct fathom_err *err)
     terminal_file_error(&job->terminal, job->file, 0, err);
     job->failed = true;
     if (!is_markdown(job)) {
+        job->keep = true;
         page_json_failure(&job->line, job->file, err);
         write_json_line(job, &job->out);
         output_flush(&job->out);
@@ -211,7 +234,7 @@ static void read_file(struct job *job, struct engine *engine, const char *file)
     struct fathom_callbacks callbacks = {.user = job, .on_stage = on_stage, .on_text = on_text, .on_page = on_page};
     struct fathom_err err = {0};
     job->file = file;
-    job->file_begun = job->page_begun = job->page_failed = false;
+    job->file_begun = job->page_begun = job->page_failed = job->page_told = job->cut = false;
     job->n_characters = 0;
     stream_reset(&job->stream);
     if (strcmp(file, "-") == 0) {
@@ -223,7 +246,9 @@ static void read_file(struct job *job, struct engine *engine, const char *file)
     if (job->page_begun) /* the page was broken off */
         output_end_line(&job->out);
     output_flush(&job->out);
-    bool stopped = job->out.error || interrupt_signal();
+    bool stopped = job->out.error || (status == FATHOM_ECANCELLED && job->page_told);
+    if (status == FATHOM_ECANCELLED)
+        snprintf(err.message, sizeof err.message, "stopped by %s before its first page", interrupt_name());
     if (status != FATHOM_OK && !stopped && !job->page_failed)
         fail_file(job, &err);
 }
@@ -240,6 +265,18 @@ static bool is_input(const struct ocr_options *o, const char *path)
     return false;
 }
 
+/* After an interrupt. */
+static void say_what_is_left(const struct job *job, size_t n_unread)
+{
+    const char *output = job->options->output;
+    if (n_unread)
+        print_error("stopped by %s: %zu file%s left unread", interrupt_name(), n_unread, n_unread == 1 ? "" : "s");
+    if (output && job->keep)
+        print_error("'%s' holds the text so far", output);
+    else if (output)
+        print_error("'%s' is left alone: no text was read", output);
+}
+
 static int run(const struct ocr_options *options, struct engine *engine)
 {
     struct job job = {.options = options, .terminal = terminal_init(options->quiet), .stream.raw = options->raw};
@@ -248,10 +285,13 @@ static int run(const struct ocr_options *options, struct engine *engine)
         return EXIT_FAILED;
     }
     if (!output_open(&job.out, options->output))
-        return EXIT_FAILED;
-    for (size_t i = 0; i < options->n_files && !job.out.error && !interrupt_signal(); i++)
-        read_file(&job, engine, options->files[i]);
-    bool written = output_close(&job.out);
+        return interrupt_signal() ? EXIT_SIGNAL + interrupt_signal() : EXIT_FAILED;
+    size_t n_read = 0;
+    while (n_read < options->n_files && !job.out.error && !interrupt_signal())
+        read_file(&job, engine, options->files[n_read++]);
+    bool written = output_close(&job.out, job.keep);
+    if (written && interrupt_signal())
+        say_what_is_left(&job, options->n_files - n_read);
     stream_free(&job.stream);
     text_free(&job.line.text);
     if (interrupt_signal())

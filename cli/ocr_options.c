@@ -49,7 +49,10 @@ static const struct argp_option options[] = {
      .arg = "md|json",
      .doc = "Markdown, or one JSON object a page and line, with boxes in pixels (default: md)"},
     {.name = "raw", .key = KEY_RAW, .doc = "Markdown with the model's layout tags kept"},
-    {.name = "output", .key = KEY_OUTPUT, .arg = "FILE", .doc = "Write to FILE (default: standard output)"},
+    {.name = "output",
+     .key = KEY_OUTPUT,
+     .arg = "FILE",
+     .doc = "Write to FILE, which is replaced when the last page is read; - is standard output (default: -)"},
     {.name = "no-header", .key = KEY_NO_HEADER, .doc = "No <!-- FILE --> line before each of several files"},
     {.name = "stats", .key = KEY_STATS, .doc = "Times, rates and memory of each page as a JSON line on standard error"},
     {.name = "quiet", .key = KEY_QUIET, .doc = "No progress and timings on the terminal"},
@@ -89,8 +92,7 @@ static const char doc[] =
     "../share/fathom/models/mini or ../../models/mini as seen from the program.\n"
     "\n"
     "Exit status: 0 if every page was read, 1 if a file or page failed (the others are read all the same), 2 for a "
-    "wrong "
-    "command line, 130 after Ctrl-C.";
+    "wrong command line, 130 after Ctrl-C, 143 after a termination signal.";
 
 static void set_prompt(struct argp_state *state, struct ocr_options *o, const char *before, const char *text,
                        const char *after)
@@ -173,7 +175,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_ALPHA: o->read.alpha = (enum fathom_alpha)option_choice(state, "--alpha", arg, alphas); return 0;
     case KEY_FORMAT: o->json = option_choice(state, "--format", arg, formats) == 1; return 0;
     case KEY_RAW: o->raw = true; return 0;
-    case KEY_OUTPUT: o->output = arg; return 0;
+    case KEY_OUTPUT: o->output = strcmp(arg, "-") == 0 ? NULL : option_name(state, "--output", arg, "a file"); return 0;
     case KEY_NO_HEADER: o->no_header = true; return 0;
     case KEY_STATS: o->stats = true; return 0;
     case KEY_QUIET: o->quiet = true; return 0;

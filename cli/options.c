@@ -73,6 +73,13 @@ int option_choice(struct argp_state *state, const char *option, const char *s, c
     return 0;
 }
 
+const char *option_name(struct argp_state *state, const char *option, const char *s, const char *what)
+{
+    if (!*s)
+        argp_error(state, "%s needs the name of %s", option, what);
+    return s;
+}
+
 enum { KEY_THREADS = 't', KEY_MODEL = 'm', KEY_DTYPE = 0x100, KEY_ISA };
 
 static const struct argp_option engine_options[] = {
@@ -102,7 +109,7 @@ static error_t parse_engine(int key, char *arg, struct argp_state *state)
     static const char *const isas[] = {"ref", "avx2", "avx512", NULL};
     struct engine_options *options = state->input;
     switch (key) {
-    case KEY_MODEL: options->model = arg; return 0;
+    case KEY_MODEL: options->model = option_name(state, "--model", arg, "a folder"); return 0;
     case KEY_THREADS: options->context.n_threads = (int)option_integer(state, "--threads", arg, 0, 1024); return 0;
     case KEY_DTYPE: options->context.dtype = (enum fathom_dtype)option_choice(state, "--dtype", arg, dtypes); return 0;
     case KEY_ISA: options->context.isa = isas[option_choice(state, "--isa", arg, isas)]; return 0;
@@ -115,14 +122,15 @@ const struct argp engine_argp = {.options = engine_options, .parser = parse_engi
 bool engine_open(struct engine *engine, const struct engine_options *options)
 {
     *engine = (struct engine){0};
-    char *path = model_path(options->model);
+    const char *source;
+    char *path = model_path(options->model, &source);
     if (!path)
         return false;
     struct fathom_err err = {0};
     bool ok = fathom_model_open(path, &engine->model, &err) == FATHOM_OK &&
               fathom_context_create(engine->model, &options->context, &engine->context, &err) == FATHOM_OK;
     if (!ok) {
-        terminal_file_error(&(struct terminal){0}, path, 0, &err);
+        print_model_error(path, source, &err);
         engine_close(engine);
     }
     free(path);

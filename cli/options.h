@@ -16,6 +16,9 @@ float option_float(struct argp_state *state, const char *option, const char *s, 
 /* The index of s in the NULL-terminated list of names. */
 int option_choice(struct argp_state *state, const char *option, const char *s, const char *const *names);
 
+/* s itself; an empty one is a usage error: "--output needs the name of a file". */
+const char *option_name(struct argp_state *state, const char *option, const char *s, const char *what);
+
 /* Options of every command that runs a model: -m, --threads, --dtype, --isa. A child parser; its input is this. */
 struct engine_options {
     const char *model; /* NULL: FATHOM_MODEL or the built-in one */

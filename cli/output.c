@@ -1,9 +1,9 @@
 #include "output.h"
 
 #include "terminal.h"
+#include "utf8.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -30,21 +30,18 @@ static void check_standard_output(void)
     }
 }
 
-void output_setup(void)
-{
-    signal(SIGPIPE, SIG_IGN);
-    atexit(check_standard_output);
-}
+void output_setup(void) { atexit(check_standard_output); }
 
 bool output_open(struct output *out, const char *path)
 {
     *out = (struct output){.file = stdout, .path = path};
     if (path) {
-        out->file = fopen(path, "we");
-        if (!out->file) {
-            print_error("'%s': cannot create: %s", path, strerror(errno));
+        if (!replace_open(&out->replacement, path)) {
+            if (errno != EINTR)
+                print_error("'%s': cannot create: %s", path, strerror(errno));
             return false;
         }
+        out->file = out->replacement.file;
     }
     out->is_terminal = isatty(fileno(out->file));
     return true;
@@ -62,15 +59,6 @@ static bool write_bytes(struct output *out, const char *bytes, size_t n)
     return true;
 }
 
-/* The length of a control character at s: C0 but for tab and line feed, DEL, or C1 in its two bytes of UTF-8; else 0. */
-static size_t control_length(const char *s, size_t n)
-{
-    unsigned char c = (unsigned char)s[0], next = n > 1 ? (unsigned char)s[1] : 0;
-    if ((c < 0x20 && c != '\n' && c != '\t') || c == 0x7f)
-        return 1;
-    return c == 0xc2 && next >= 0x80 && next < 0xa0 ? 2 : 0;
-}
-
 bool output_write(struct output *out, const char *bytes, size_t n)
 {
     if (n)
@@ -78,13 +66,14 @@ bool output_write(struct output *out, const char *bytes, size_t n)
     if (!out->is_terminal)
         return write_bytes(out, bytes, n);
     while (n > 0) {
-        size_t run = 0, control = 0;
-        while (run < n && (control = control_length(bytes + run, n - run)) == 0)
-            run++;
-        if (!write_bytes(out, bytes, run) || (control && !write_bytes(out, "?", 1)))
+        size_t run = 0, length = 0;
+        while (run < n && utf8_is_harmless(bytes + run, n - run, &length))
+            run += length;
+        bool harmful = run < n;
+        if (!write_bytes(out, bytes, run) || (harmful && !write_bytes(out, "?", 1)))
             return false;
-        bytes += run + control;
-        n -= run + control;
+        bytes += run + (harmful ? length : 0);
+        n -= run + (harmful ? length : 0);
     }
     return !out->error;
 }
@@ -99,11 +88,15 @@ bool output_flush(struct output *out)
 
 bool output_end_line(struct output *out) { return !out->mid_line || output_write(out, "\n", 1); }
 
-bool output_close(struct output *out)
+bool output_close(struct output *out, bool keep)
 {
     output_flush(out);
-    if (out->path && fclose(out->file) != 0 && !out->error)
-        out->error = errno;
+    if (out->path && keep && !out->error) {
+        if (!replace_commit(&out->replacement))
+            out->error = errno;
+    } else if (out->path) {
+        replace_discard(&out->replacement);
+    }
     if (out->error)
         report(out->path, out->error);
     return !out->error;

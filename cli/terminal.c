@@ -1,5 +1,7 @@
 #include "terminal.h"
 
+#include "utf8.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,10 +34,9 @@ static char *format_printable(const char *format, va_list args)
     char *s;
     if (vasprintf(&s, format, args) < 0)
         return NULL;
-    for (char *c = s; *c; c++)
-        if ((unsigned char)*c < 0x20 || *c == 0x7f)
-            *c = '?';
-    return s;
+    char *printable = utf8_printable(s);
+    free(s);
+    return printable;
 }
 
 void terminal_progress(struct terminal *t, const char *format, ...)
@@ -103,17 +104,39 @@ void terminal_error(struct terminal *t, const char *format, ...)
     va_end(args);
 }
 
+/* Whether a message names the path itself. The library's messages are printable, the path need not be. */
+static bool names(const char *message, const char *path)
+{
+    char *quoted = NULL;
+    if (asprintf(&quoted, "'%s", path) < 0) /* it may go on: 'DIR/config.json' */
+        return false;
+    for (char *c = quoted; *c; c++) /* as the library does */
+        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+            *c = '?';
+    bool found = strstr(message, quoted) != NULL;
+    free(quoted);
+    return found;
+}
+
 void terminal_file_error(struct terminal *t, const char *path, size_t page, const struct fathom_err *err)
 {
     const char *reason = err->message[0] ? err->message : fathom_status_name(err->status);
-    char where[40] = "", quoted[4096];
-    snprintf(quoted, sizeof quoted, "'%s", path); /* a message may go on: 'DIR/config.json' */
+    char where[40] = "";
     if (page > 1)
         snprintf(where, sizeof where, "page %zu: ", page);
-    if (strstr(reason, quoted))
+    if (names(reason, path))
         terminal_error(t, "%s%s", where, reason);
     else
         terminal_error(t, "'%s': %s%s", path, where, reason);
+}
+
+void print_model_error(const char *path, const char *source, const struct fathom_err *err)
+{
+    const char *reason = err->message[0] ? err->message : fathom_status_name(err->status);
+    if (names(reason, path))
+        print_error("model%s: %s", source, reason);
+    else
+        print_error("model%s '%s': %s", source, path, reason);
 }
 
 void print_error(const char *format, ...)

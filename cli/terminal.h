@@ -30,6 +30,9 @@ void terminal_error(struct terminal *t, const char *format, ...) __attribute__((
  * themselves. page is said from the second page on; 0: the file as a whole. */
 void terminal_file_error(struct terminal *t, const char *path, size_t page, const struct fathom_err *err);
 
+/* The same for a model folder; source: " of FATHOM_MODEL", or "". */
+void print_model_error(const char *path, const char *source, const struct fathom_err *err);
+
 /* terminal_error for the program's parts that draw nothing. */
 void print_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -29,6 +29,7 @@ for option in task prompt alpha format raw output no-header stats quiet max-toke
     has "$tmp/out" "--$option"
     has "$tmp/manual" "--$option"
 done
+has "$tmp/out" '143 after'
 for default in 'default: markdown' 'default: md' 'default: white' 'default: 20:90' 'default: f32' 'built-in'; do
     has "$tmp/out" "$default"
 done
@@ -40,5 +41,7 @@ for option in runs tokens page format threads isa; do has "$tmp/out" "--$option"
 run 0 help inspect
 has "$tmp/out" '--json'
 
+run 0 help help
+cmp "$tmp/out" "$tmp/overview"
 run 2 help nothing
 one_line "'nothing' is not a command"

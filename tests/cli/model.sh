@@ -51,11 +51,26 @@ one_line "'$page': .*tensor .*finite"
 # -m goes before FATHOM_MODEL, and that before the built-in model.
 FATHOM_MODEL=/nonexistent run 0 -m "$model" --max-tokens 2 "$page"
 FATHOM_MODEL=/nonexistent run 1 "$page"
-one_line "'/nonexistent"
-FATHOM_MODEL='' run 1 inspect -m ''
+one_line "^fathom: model of FATHOM_MODEL: .*'/nonexistent"
+run 1 -m /nonexistent "$page"
+one_line "^fathom: model: .*'/nonexistent"
+FATHOM_MODEL='' run 2 inspect -m ''
 mkdir -p "$tmp/prefix/bin" "$tmp/prefix/share/fathom/models"
 cp "$fathom" "$tmp/prefix/bin/fathom"
 ln -s "$(realpath "$model")" "$tmp/prefix/share/fathom/models/mini"
 libraries=$(cd "$(dirname "$fathom")/../lib" && pwd)
 FATHOM_MODEL='' LD_LIBRARY_PATH=$libraries "$tmp/prefix/bin/fathom" inspect >"$tmp/out" || fail "no built-in model"
 filled "$tmp/out"
+
+# The weights shrink while they are in use: one line, not a signal.
+copy "$weights"
+cp "$model/$weights" "$tmp/model/$weights"
+rm -f "$tmp/out"
+"$fathom" -m "$tmp/model" "$page" "$page" "$page" >"$tmp/out" 2>"$tmp/err" &
+pid=$!
+until [ -s "$tmp/out" ]; do sleep 0.02; done
+: >"$tmp/model/$weights"
+status=0
+wait "$pid" || status=$?
+[ "$status" -eq 1 ] || fail "status $status when the weights shrink"
+one_line '^fathom: a model file changed or could not be read while in use$'

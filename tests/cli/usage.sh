@@ -51,6 +51,13 @@ wrong 'needs a TEXT' '--task=locate:<image>' x.png
 wrong 'exclude each other' --task=text --prompt=hello x.png
 wrong 'once only' '--prompt=<image><image>' x.png
 
+wrong '--output needs the name of a file' -o '' x.png
+wrong '--model needs the name of a folder' --model= x.png
+wrong "did you mean 'fathom inspect'" inspec
+wrong "did you mean 'fathom bench'" bnech --runs 1
+run 1 xyz
+wrong "one command, not 'x' as well" help ocr x
+
 wrong 'Too many arguments' bench x.png
 wrong '--runs must be' bench --runs 0
 wrong '--page must be WIDTHxHEIGHT' bench --page 100
