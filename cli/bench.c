@@ -106,7 +106,7 @@ static bool measure_machine(struct bench *b, struct engine *engine, struct fatho
 
 static bool read_page(struct bench *b, struct engine *engine, const uint8_t *rgb, struct fathom_err *err)
 {
-    const struct fathom_callbacks callbacks = {b, on_stage, on_text, on_page};
+    const struct fathom_callbacks callbacks = {.user = b, .on_stage = on_stage, .on_text = on_text, .on_page = on_page};
     struct fathom_read_options read = fathom_read_defaults();
     read.max_tokens = b->options->n_tokens;
     if (fathom_read_pixels(engine->context, rgb, b->options->width, b->options->height, &read, &callbacks, err))

@@ -113,6 +113,8 @@ struct fathom_read_options {
     enum fathom_alpha alpha;  /* how transparent pictures become RGB                               */
     bool ignore_icc;          /* stored colours as they are, as the reference                      */
     bool text_layer;          /* also hand over the text that a document carries, never used to read */
+    size_t max_pixels;        /* a page with more is an error, found before memory is asked for; 0: 178,956,970, that
+                               * is 512 MiB of pixels                                               */
 };
 
 /* The defaults: greedy, guard 20/90, retries, alpha on white, colour profiles applied. */
@@ -144,11 +146,14 @@ struct fathom_box {
     int x0, y0, x1, y1;
 };
 
-/* One attempt at a page: what was tried ("first", "wide guard", "mode base", "halves", ...) and how it ended. */
+/* One attempt at a page: what was tried and how it ended. */
 struct fathom_attempt {
-    const char *what;
+    const char *what; /* "first"; "wide guard": the no-repeat guard sees further back; "mode base", "mode gundam": other
+                       * views; "free prompt": text without layout; "halves": upper and lower half apart */
     enum fathom_page_status status;
     size_t n_tokens;
+    double ms;   /* that it took, without the vision tokens and the prompt that it shared with an earlier one */
+    bool chosen; /* gave the page's text; true of one attempt of each page that was read                      */
 };
 
 /* One piece of a page in reading order. All pointers belong to the page. */
@@ -169,9 +174,9 @@ struct fathom_page {
     const char *markdown;  /* tags stripped as the reference does            */
     const struct fathom_block *blocks;
     size_t n_blocks;
-    const struct fathom_attempt *attempts; /* in order; the last one gave the text, unless none was better */
+    const struct fathom_attempt *attempts; /* in order; several when the page had to be read again */
     size_t n_attempts;
-    struct fathom_stats stats;
+    struct fathom_stats stats; /* of the attempt that gave the text */
 
     /* The page's own size: points (1/72 inch) of the page as it is shown, upright and cropped. Of pictures: from their
      * resolution, or as if they had 72 pixels an inch when they state none. */
@@ -192,8 +197,13 @@ struct fathom_page {
 struct fathom_callbacks {
     void *user;
     bool (*on_stage)(void *user, const char *stage, size_t done, size_t total); /* "vision", "prefill", "decode" */
-    bool (*on_text)(void *user, const char *raw, size_t n_bytes);               /* whole UTF-8 characters        */
+    /* The model's output as it comes, in whole UTF-8 characters. What counts in the end is page->raw: a repetition is cut
+     * from it, the page may be read again, and boxes of halves are still in each half's own coordinates here. */
+    bool (*on_text)(void *user, const char *raw, size_t n_bytes);
     bool (*on_page)(void *user, const struct fathom_page *page);
+    /* Before each attempt but the first: the page is read once more, and on_text begins anew. NULL: on_text is not called
+     * for these attempts. */
+    bool (*on_attempt)(void *user, const char *what);
 };
 
 /* Reads the pages of a picture or document file ("-": standard input). A page that fails is reported through on_page and

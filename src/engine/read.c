@@ -20,6 +20,13 @@ const char *fathom_page_status_name(enum fathom_page_status status)
     return "unknown";
 }
 
+static struct image_limits limits_of(const struct fathom_read_options *o)
+{
+    struct image_limits limits = image_default_limits;
+    limits.max_pixels = o->max_pixels ? o->max_pixels : limits.max_pixels;
+    return limits;
+}
+
 /* A picture's coordinates are its pixels. */
 static struct document_page picture_page(struct image image)
 {
@@ -68,12 +75,13 @@ enum fathom_status fathom_read_file(struct fathom_context *ctx, const char *path
     const struct fathom_read_options defaults = fathom_read_defaults();
     struct fathom_err ignored;
     const struct reader reader = {ctx, options ? options : &defaults, callbacks};
+    const struct image_limits limits = limits_of(reader.options);
     struct image image = {0};
     enum fathom_status status;
 
     err = err ? err : &ignored;
     double start = clock_ms();
-    if ((status = image_load(&image, path, reader.options->alpha, &image_default_limits, err)))
+    if ((status = image_load(&image, path, reader.options->alpha, &limits, err)))
         return status;
     struct document_page picture = picture_page(image);
     struct fathom_page page = page_of(&picture, 1, 1);

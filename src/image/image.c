@@ -9,7 +9,7 @@
 
 const struct image_limits image_default_limits = {
     .max_file_bytes = (size_t)512 << 20,
-    .max_pixels = (size_t)512 * 1000 * 1000,
+    .max_pixels = 178956970,
     .max_side = 65500,
     .max_work_bytes = (size_t)1 << 30,
 };

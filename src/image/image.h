@@ -11,7 +11,7 @@ struct image {
 
 struct image_limits {
     size_t max_file_bytes; /* 512 MiB     */
-    size_t max_pixels;     /* 512 million */
+    size_t max_pixels;     /* 178,956,970: 512 MiB of RGB */
     int max_side;          /* 65,500      */
     size_t max_work_bytes; /* 1 GiB: the coefficients that a progressive JPEG holds beside its pixels */
 };

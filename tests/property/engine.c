@@ -213,7 +213,7 @@ static bool on_page(void *user, const struct fathom_page *page)
 static enum fathom_status read_page(struct fathom_context *ctx, struct fathom_read_options options, struct heard *h,
                                     struct fathom_err *err)
 {
-    const struct fathom_callbacks callbacks = {h, on_stage, on_text, on_page};
+    const struct fathom_callbacks callbacks = {.user = h, .on_stage = on_stage, .on_text = on_text, .on_page = on_page};
     uint8_t *rgb = malloc(WIDTH * HEIGHT * 3);
     assert_non_null(rgb);
     for (size_t i = 0; i < WIDTH * HEIGHT * 3; i++)
@@ -284,6 +284,21 @@ static void test_prompt_errors(void **state)
     fathom_context_destroy(ctx);
 }
 
+static void test_max_pixels(void **state)
+{
+    static const char file[] = "tests/cases/mini/line00.png";
+    struct fathom_context *ctx = create(1, NULL, FATHOM_F32);
+    struct fathom_read_options options = fathom_read_defaults();
+    struct fathom_err err = {0};
+
+    (void)state;
+    options.max_tokens = 1;
+    options.max_pixels = 1;
+    assert_int_equal(fathom_read_file(ctx, file, &options, NULL, &err), FATHOM_ELIMIT);
+    assert_non_null(strstr(err.message, "the limit is 1 in all"));
+    fathom_context_destroy(ctx);
+}
+
 static void test_not_finite(void **state)
 {
     struct model_config c = tiny_config();
@@ -315,7 +330,8 @@ int main(void)
         cmocka_unit_test(test_chunks),        cmocka_unit_test(test_threads_and_levels),
         cmocka_unit_test(test_vision),        cmocka_unit_test(test_tower_memory),
         cmocka_unit_test(test_page),          cmocka_unit_test(test_cancel),
-        cmocka_unit_test(test_prompt_errors), cmocka_unit_test(test_not_finite),
+        cmocka_unit_test(test_prompt_errors), cmocka_unit_test(test_max_pixels),
+        cmocka_unit_test(test_not_finite),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

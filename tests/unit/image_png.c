@@ -225,7 +225,7 @@ static void bombs(void **state)
     } cases[] = {
         {20000, 20000, FATHOM_EFORMAT, "cannot hold 20000 x 20000"},
         {0x7fffffff, 0x7fffffff, FATHOM_ELIMIT, "the limit is 65500 a side"},
-        {65500, 65500, FATHOM_ELIMIT, "the limit is 512000000 in all"},
+        {65500, 65500, FATHOM_ELIMIT, "the limit is 178956970 in all"},
         {0, 5, FATHOM_EFORMAT, "broken"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
