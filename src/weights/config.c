@@ -156,13 +156,25 @@ static enum fathom_status load_json(struct json *j, const char *path, struct fat
     return status;
 }
 
-static const char *architecture_of(const struct json *j, const struct json_node *root)
+static enum fathom_status fail_unknown(const struct json *j, struct fathom_err *err)
 {
-    const struct json_node *list = json_get(j, root, "architectures");
+    const struct json_node *root = json_root(j), *list = json_get(j, root, "architectures");
     const struct json_node *name = list && list->type == JSON_ARRAY ? json_first(j, list) : NULL;
     if (!name || name->type != JSON_STRING)
         name = json_get(j, root, "model_type");
-    return name && name->type == JSON_STRING ? name->text : "";
+    if (!name || name->type != JSON_STRING)
+        return fail(err, FATHOM_EFORMAT, "no model is named, neither in architectures nor in model_type");
+    return fail(err, FATHOM_EUNSUPPORTED, "architecture '%.100s' is not supported", name->text);
+}
+
+/* Tensors that one kind alone has. */
+static bool kind_of_tensors(const struct weights *w, enum model_kind *kind)
+{
+    bool is_ocr2 = weights_find(w, "model.qwen2_model.query_768.weight");
+    if (!is_ocr2 && !weights_find(w, "model.vision_model.embeddings.class_embedding"))
+        return false;
+    *kind = is_ocr2 ? MODEL_OCR2 : MODEL_OCR1;
+    return true;
 }
 
 /* w NULL: by the file alone. An architecture of another name may still be one of ours: its tensors tell. */
@@ -170,17 +182,19 @@ static enum fathom_status read_config(struct model_config *c, const char *path, 
                                       struct fathom_err *err)
 {
     struct json j;
-    bool kind_known;
+    bool named;
     enum fathom_status status = load_json(&j, path, err);
     if (status)
         return status;
     struct config_reader r = {&j, err, FATHOM_OK};
-    config_from_json(c, &kind_known, &r, json_root(&j));
-    kind_known |= w && weights_find(w, "model.qwen2_model.query_768.weight");
+    c->kind = MODEL_OCR2;
+    bool shown = w && kind_of_tensors(w, &c->kind);
+    config_from_json(c, &named, &r, json_root(&j));
+    if (!r.status && ((!named && !shown) || c->kind == MODEL_V4))
+        r.status = fail_unknown(&j, err);
+    if (w)
+        config_require(c->kind, &r, json_root(&j));
     status = r.status;
-    if (!status && (!kind_known || c->kind == MODEL_V4))
-        status = fail(err, FATHOM_EUNSUPPORTED, "architecture '%.100s' is not supported",
-                      architecture_of(&j, json_root(&j)));
     json_free(&j);
     if (status)
         fail_at(err, "'%s': ", path);

@@ -199,7 +199,7 @@ static void read_encoder(struct config_reader *r, const struct config_section *s
 
 void config_from_json(struct model_config *c, bool *kind_known, struct config_reader *r, const struct json_node *root)
 {
-    enum model_kind kind = MODEL_OCR2;
+    enum model_kind kind = c->kind;
     *kind_known = read_kind(r, root, &kind);
     *c = kind == MODEL_OCR1 ? config_ocr1_published() : config_ocr2_published();
     c->kind = kind;
@@ -221,4 +221,27 @@ void config_from_json(struct model_config *c, bool *kind_known, struct config_re
         read_decoder(r, &language, &c->decoder);
         read_vision_published(r, root, c);
     }
+}
+
+static void require(struct config_reader *r, const struct config_section *s, const char *key)
+{
+    if (!r->status && !config_field(r, s, key))
+        r->status = fail(r->err, FATHOM_EFORMAT, "%s%s is missing, and no tensor shows it", s->name, key);
+}
+
+void config_require(enum model_kind kind, struct config_reader *r, const struct json_node *root)
+{
+    struct config_section text = config_section(r, root, "text_config", "text_config.");
+    bool published = !text.object;
+    if (published) {
+        text = config_section(r, root, "language_config", "language_config.");
+        text.fallback = root;
+    }
+    require(r, &text, "num_attention_heads");
+    require(r, &text, "num_experts_per_tok");
+    if (published || kind != MODEL_OCR2) /* the published files say nothing of the encoder's heads */
+        return;
+    struct config_section vision = config_section(r, root, "vision_config", "vision_config.");
+    struct config_section encoder = config_section(r, vision.object, "encoder_config", "vision_config.encoder_config.");
+    require(r, &encoder, "num_attention_heads");
 }

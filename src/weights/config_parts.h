@@ -16,8 +16,13 @@
 #define ENCODER_HEAD_DIM 64
 
 /* config.json: c begins as published and takes what the file says. encoder.n_heads and the head_dims are 0 when it does
- * not say them. kind_known is false when neither architecture nor model_type is one of ours. */
+ * not say them. kind_known is false when neither architecture nor model_type is one of ours, and c->kind is then what it
+ * was before. */
 void config_from_json(struct model_config *c, bool *kind_known, struct config_reader *r, const struct json_node *root);
+
+/* Of what no tensor's shape shows, the numbers that every file of these models states: an absent one is an error that
+ * names it. The rest (RoPE's base, epsilons, token ids) the published files leave out themselves; it is as published. */
+void config_require(enum model_kind kind, struct config_reader *r, const struct json_node *root);
 
 /* Sizes from the tensors' shapes. */
 enum fathom_status config_from_tensors(struct model_config *c, const struct weights *w, struct fathom_err *err);

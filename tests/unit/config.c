@@ -361,6 +361,42 @@ static void test_unknown_architecture(void **state)
     free(path);
 }
 
+/* What neither the tensors nor the file say is not guessed. */
+static void test_says_too_little(void **state)
+{
+    static const struct {
+        const char *text, *message;
+    } cases[] = {
+        {"{}", "language_config.num_attention_heads is missing, and no tensor shows it"},
+        {"{\"num_attention_heads\":4}", "language_config.num_experts_per_tok is missing, and no tensor shows it"},
+        {"{\"text_config\":{\"num_attention_heads\":4}}",
+         "text_config.num_experts_per_tok is missing, and no tensor shows it"},
+        {"{\"text_config\":{\"num_attention_heads\":4,\"num_experts_per_tok\":3}}",
+         "vision_config.encoder_config.num_attention_heads is missing, and no tensor shows it"},
+    };
+    static const char no_model[] = "no model is named, neither in architectures nor in model_type";
+    char *path = temp_path(dir, "config.json"), message[512];
+    struct fathom_err err;
+    struct model_config c;
+    struct weights *none;
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        write_text(dir, "config.json", cases[i].text);
+        assert_int_equal(config_load(&c, dir, weights, &err), FATHOM_EFORMAT);
+        snprintf(message, sizeof message, "'%s': %s", path, cases[i].message);
+        assert_string_equal(err.message, message);
+    }
+    write_text(dir, "config.json", "{\"num_attention_heads\":4,\"num_experts_per_tok\":3}");
+    assert_int_equal(weights_create(&none, NULL), 0);
+    snprintf(message, sizeof message, "'%s': %s", path, no_model);
+    assert_int_equal(config_load(&c, dir, none, &err), FATHOM_EFORMAT);
+    assert_string_equal(err.message, message);
+    assert_int_equal(config_read(&c, path, &err), FATHOM_EFORMAT);
+    assert_string_equal(err.message, message);
+    weights_close(none);
+    free(path);
+}
+
 static void test_views(void **state)
 {
     static const struct {
@@ -445,6 +481,7 @@ int main(void)
         cmocka_unit_test_setup(test_odd_tensors, forget_json),
         cmocka_unit_test_setup(test_missing_files, forget_json),
         cmocka_unit_test_setup(test_unknown_architecture, forget_json),
+        cmocka_unit_test_setup(test_says_too_little, forget_json),
         cmocka_unit_test_setup(test_views, forget_json),
         cmocka_unit_test_setup(test_bad_views, forget_json),
     };

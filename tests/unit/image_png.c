@@ -223,7 +223,7 @@ static void bombs(void **state)
         enum fathom_status status;
         const char *part;
     } cases[] = {
-        {20000, 20000, FATHOM_EFORMAT, "cannot hold 20000 x 20000"},
+        {13000, 13000, FATHOM_EFORMAT, "cannot hold 13000 x 13000"},
         {0x7fffffff, 0x7fffffff, FATHOM_ELIMIT, "the limit is 65500 a side"},
         {65500, 65500, FATHOM_ELIMIT, "the limit is 178956970 in all"},
         {0, 5, FATHOM_EFORMAT, "broken"},
