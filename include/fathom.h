@@ -120,6 +120,10 @@ struct fathom_read_options {
 /* The defaults: greedy, guard 20/90, retries, alpha on white, colour profiles applied. */
 FATHOM_API struct fathom_read_options fathom_read_defaults(void);
 
+/* Whether fathom_read_options.pages is written as it should be, whatever the document: FATHOM_EINVAL, and what is wrong.
+ * Items are "N", "N-M", "N-" and "-M", in any order; each page is read once, in ascending order. */
+FATHOM_API enum fathom_status fathom_check_pages(const char *pages, struct fathom_err *err);
+
 enum fathom_page_status {
     FATHOM_PAGE_OK,        /* the model ended the page itself              */
     FATHOM_PAGE_TRUNCATED, /* the token limit came first                   */

@@ -1,6 +1,7 @@
 /* Reading files: options, and the pages one after the other. */
 #include "base/clock.h"
 #include "document/document.h"
+#include "document/page_range.h"
 #include "engine/page.h"
 
 struct fathom_read_options fathom_read_defaults(void)
@@ -18,6 +19,14 @@ const char *fathom_page_status_name(enum fathom_page_status status)
     case FATHOM_PAGE_FAILED: return "failed";
     }
     return "unknown";
+}
+
+enum fathom_status fathom_check_pages(const char *pages, struct fathom_err *err)
+{
+    struct page_range range;
+    enum fathom_status status = page_range_parse(&range, pages, 0, err);
+    page_range_free(&range);
+    return status;
 }
 
 static struct image_limits limits_of(const struct fathom_read_options *o)
@@ -77,12 +86,19 @@ enum fathom_status fathom_read_file(struct fathom_context *ctx, const char *path
     const struct reader reader = {ctx, options ? options : &defaults, callbacks};
     const struct image_limits limits = limits_of(reader.options);
     struct image image = {0};
+    struct page_range range;
     enum fathom_status status;
 
     err = err ? err : &ignored;
     double start = clock_ms();
     if ((status = image_load(&image, path, reader.options->alpha, &limits, err)))
         return status;
+    status = page_range_parse(&range, reader.options->pages, 1, err);
+    page_range_free(&range);
+    if (status) {
+        image_free(&image);
+        return fail_at(err, "'%s': ", path);
+    }
     struct document_page picture = picture_page(image);
     struct fathom_page page = page_of(&picture, 1, 1);
     page.stats.decode_image_ms = clock_ms() - start;
