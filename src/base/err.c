@@ -1,6 +1,7 @@
 #include "base/err.h"
 
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -40,6 +41,8 @@ enum fathom_status fail_at(struct fathom_err *err, const char *format, ...)
 
 enum fathom_status fail_nomem(struct fathom_err *err, size_t bytes, const char *what)
 {
+    if (bytes == SIZE_MAX)
+        return fail(err, FATHOM_ENOMEM, "out of memory: %s would need more than this machine can address", what);
     return fail(err, FATHOM_ENOMEM, "out of memory: %zu bytes for %s", bytes, what);
 }
 

@@ -12,7 +12,7 @@ enum fathom_status fail(struct fathom_err *err, enum fathom_status status, const
 /* Adds where it was in front of the message ("layer 7: ") and returns err's status. */
 enum fathom_status fail_at(struct fathom_err *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* fail(err, FATHOM_ENOMEM, "out of memory: %zu bytes for %s"). */
+/* fail(err, FATHOM_ENOMEM, "out of memory: %zu bytes for %s"); SIZE_MAX: more than a size_t can tell. */
 enum fathom_status fail_nomem(struct fathom_err *err, size_t bytes, const char *what);
 
 #endif

@@ -88,8 +88,8 @@ enum fathom_status context_append(struct fathom_context *ctx, const int32_t *ids
     size_t image_row = 0;
 
     if (n > ctx->kv.capacity - ctx->kv.n_tok)
-        return fail(err, FATHOM_ELIMIT, "%zu tokens after %zu do not fit the context of %zu", n, ctx->kv.n_tok,
-                    ctx->kv.capacity);
+        return fail(err, FATHOM_ELIMIT, "%zu tokens, but the context of %zu has room for %zu", n, ctx->kv.capacity,
+                    ctx->kv.capacity - ctx->kv.n_tok);
     if (context_check_ids(ctx, ids, n, err))
         return FATHOM_EINVAL;
     chunk = chunk ? chunk : PREFILL_CHUNK;

@@ -24,11 +24,15 @@ static inline void refuse(struct run *run, const char *op, const struct named *a
     run_fail(run, FATHOM_EINVAL, "%s: shapes or dtypes do not fit: %s", op, text);
 }
 
-/* Whether op is to be done: nothing failed before, every argument has data, and they fit. */
+/* Whether op is to be done: nothing failed before, nobody wants to stop, every argument has data, and they fit. */
 static inline bool admit(struct run *run, const char *op, bool fits, const struct named *args, size_t n_args)
 {
     if (!run_ok(run))
         return false;
+    if (run->keep_going && !run->keep_going(run->keep_going_ctx)) {
+        run_fail(run, FATHOM_ECANCELLED, "cancelled");
+        return false;
+    }
     if (!fits) {
         refuse(run, op, args, n_args);
         return false;

@@ -58,10 +58,16 @@ void *run_scratch(struct run *run, size_t n, size_t size)
     if (!run_ok(run))
         return NULL;
     void *p = arena_array(run->arena, n, size);
-    if (!p)
-        run_fail(run, FATHOM_ENOMEM, "out of memory: %zu x %zu bytes for activations, %zu of %zu in use", n, size,
-                 run->arena->used_bytes, run->arena->limit_bytes);
-    return p;
+    if (p)
+        return p;
+    struct fathom_err err;
+    size_t bytes, used = run->arena->used_bytes, limit = run->arena->limit_bytes;
+    fail_nomem(&err, size_mul(n, size, &bytes) ? bytes : SIZE_MAX, "activations");
+    if (limit < SIZE_MAX)
+        run_fail(run, FATHOM_ENOMEM, "%s, %zu of %zu in use", err.message, used, limit);
+    else
+        run_fail(run, FATHOM_ENOMEM, "%s, %zu in use", err.message, used);
+    return NULL;
 }
 
 struct tensor run_alloc(struct run *run, size_t rows, size_t cols)

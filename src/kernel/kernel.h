@@ -39,6 +39,10 @@ struct run {
     /* Called after every operation with its name and its output; NULL: not called. */
     void (*trace)(void *ctx, const char *op, const struct tensor *out);
     void *trace_ctx;
+    /* Asked before every operation, so that a stage of many seconds can be left in its midst; false records
+     * FATHOM_ECANCELLED. NULL: nobody is asked. */
+    bool (*keep_going)(void *ctx);
+    void *keep_going_ctx;
 };
 
 enum epilogue {

@@ -138,10 +138,19 @@ static int compare_entries(const void *a, const void *b)
 }
 
 /* A shard lies beside its index: whoever wrote the index shall not choose another file of the machine. */
-static bool is_plain_name(const struct json_node *shard)
+static enum fathom_status check_shard(const char *tensor, const struct json_node *shard, struct fathom_err *err)
 {
-    return shard->type == JSON_STRING && shard->n_text == strlen(shard->text) && shard->n_text > 0 &&
-           shard->text[0] != '.' && !strchr(shard->text, '/');
+    if (shard->type != JSON_STRING)
+        return fail(err, FATHOM_EFORMAT, "tensor '%s' is not placed in a file: its entry is no string", tensor);
+    if (shard->n_text == 0)
+        return fail(err, FATHOM_EFORMAT, "tensor '%s' is placed in a file with an empty name", tensor);
+    if (shard->n_text != strlen(shard->text))
+        return fail(err, FATHOM_EFORMAT, "tensor '%s' is placed in a file with a zero byte in its name, after '%s'",
+                    tensor, shard->text);
+    if (shard->text[0] == '.' || strchr(shard->text, '/'))
+        return fail(err, FATHOM_EFORMAT, "tensor '%s' is placed in '%s', which is not a plain file name", tensor,
+                    shard->text);
+    return FATHOM_OK;
 }
 
 static enum fathom_status read_index(const struct json *j, struct index_entry **out, size_t *n, struct fathom_err *err)
@@ -159,9 +168,9 @@ static enum fathom_status read_index(const struct json *j, struct index_entry **
     const struct json_node *key = json_first(j, map);
     while (key) {
         const struct json_node *shard = json_next(j, map, key);
-        if (!is_plain_name(shard))
-            return fail(err, FATHOM_EFORMAT, "tensor '%s' is placed in '%s', which is not a plain file name", key->text,
-                        shard->type == JSON_STRING ? shard->text : "");
+        enum fathom_status status = check_shard(key->text, shard, err);
+        if (status)
+            return status;
         entries[(*n)++] = (struct index_entry){shard->text, key->text};
         key = json_next(j, map, shard);
     }

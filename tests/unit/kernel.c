@@ -122,6 +122,48 @@ static void memory_runs_out_cleanly(void **state)
         }
 }
 
+static void memory_messages_give_sizes(void **state)
+{
+    (void)state;
+    struct kernel_run k;
+    assert_true(kernel_run_init(&k, "ref", 1, FATHOM_F32));
+    run_alloc(&k.run, (size_t)1 << 30, 2);
+    assert_string_equal(k.run.err.message, "out of memory: 8589934592 bytes for activations, 0 of 1073741824 in use");
+    k.run.err = (struct fathom_err){0};
+    k.arena.limit_bytes = SIZE_MAX;
+    run_alloc(&k.run, SIZE_MAX / 2, 3);
+    assert_string_equal(k.run.err.message,
+                        "out of memory: activations would need more than this machine can address, 0 in use");
+    k.run.err = (struct fathom_err){0};
+    kernel_run_finish(&k);
+}
+
+static bool count_down(void *ctx)
+{
+    int *left = ctx;
+    return --*left > 0;
+}
+
+static void every_operation_can_be_cancelled(void **state)
+{
+    (void)state;
+    struct kernel_run k;
+    int left = 3;
+    assert_true(kernel_run_init(&k, "ref", 1, FATHOM_F32));
+    struct matrix x = matrix_random(2, 4, 0, 1.0f, FATHOM_F32, 1), y = matrix_random(2, 4, 0, 1.0f, FATHOM_F32, 2);
+    float *first = x.t.data, before = *first, step = *(float *)y.t.data;
+    k.run.keep_going = count_down;
+    k.run.keep_going_ctx = &left;
+    for (int i = 0; i < 5; i++)
+        add(&k.run, &x.t, &y.t);
+    assert_true(*first == before + step + step);
+    assert_int_equal(k.run.err.status, FATHOM_ECANCELLED);
+    assert_int_equal(left, 0); /* not asked again */
+    k.run.err = (struct fathom_err){0};
+    kernel_run_finish(&k);
+    matrix_free(&x), matrix_free(&y);
+}
+
 struct log {
     char text[200];
 };
@@ -163,6 +205,8 @@ int main(void)
         cmocka_unit_test(conv_shapes_are_checked),
         cmocka_unit_test(ids_and_positions_are_checked),
         cmocka_unit_test(memory_runs_out_cleanly),
+        cmocka_unit_test(memory_messages_give_sizes),
+        cmocka_unit_test(every_operation_can_be_cancelled),
         cmocka_unit_test(trace_sees_operations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
