@@ -168,10 +168,14 @@ enum fathom_status pool_create(int n_threads, struct pool **out, struct fathom_e
         return fail_nomem(err, (size_t)n_threads * sizeof(struct worker), "the thread pool");
     }
 
-    /* Signals are for the program's own threads. */
-    sigset_t all, old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
+    /* Signals are for the program's own threads, but for those that a thread brings on itself: blocked, they would kill
+     * the program past its handler. */
+    static const int own[] = {SIGBUS, SIGSEGV, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
+    sigset_t others, old;
+    sigfillset(&others);
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        sigdelset(&others, own[i]);
+    pthread_sigmask(SIG_SETMASK, &others, &old);
     int error = 0;
     for (int i = 1; i < n_threads && !error; i++) {
         struct worker *w = &p->workers[i - 1];

@@ -1,6 +1,9 @@
 #include "base/pool.h"
 
+#include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -105,6 +108,41 @@ static void idle_pool_uses_no_processor(void **state)
     pool_destroy(pool);
 }
 
+struct look {
+    atomic_int *arrived;
+    sigset_t *masks;
+};
+
+/* Waits for the other task, so that the two run on two threads, and notes what its thread blocks. */
+static void look_at_mask(void *ctx, size_t task, int thread)
+{
+    struct look *look = ctx;
+    (void)thread;
+    pthread_sigmask(SIG_SETMASK, NULL, &look->masks[task]);
+    atomic_fetch_add(look->arrived, 1);
+    while (atomic_load(look->arrived) < 2)
+        sched_yield();
+}
+
+static void only_signals_of_others_are_blocked(void **state)
+{
+    (void)state;
+    struct pool *pool;
+    atomic_int arrived = 0;
+    sigset_t masks[2];
+    struct look look = {&arrived, masks};
+    assert_int_equal(pool_create(2, &pool, NULL), FATHOM_OK);
+    pool_run(pool, 2, look_at_mask, &look);
+    int n_blocking_interrupts = 0;
+    for (int i = 0; i < 2; i++) {
+        n_blocking_interrupts += sigismember(&masks[i], SIGINT);
+        assert_false(sigismember(&masks[i], SIGBUS)); /* of a mapped file that shrank: the program's handler says so */
+        assert_false(sigismember(&masks[i], SIGSEGV));
+    }
+    assert_int_equal(n_blocking_interrupts, 1);
+    pool_destroy(pool);
+}
+
 static void bad_counts_are_refused(void **state)
 {
     (void)state;
@@ -122,8 +160,11 @@ static void bad_counts_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_task_runs_once),         cmocka_unit_test(pool_wakes_after_sleep),
-        cmocka_unit_test(caller_sleeps_for_slow_tasks), cmocka_unit_test(idle_pool_uses_no_processor),
+        cmocka_unit_test(every_task_runs_once),
+        cmocka_unit_test(pool_wakes_after_sleep),
+        cmocka_unit_test(caller_sleeps_for_slow_tasks),
+        cmocka_unit_test(idle_pool_uses_no_processor),
+        cmocka_unit_test(only_signals_of_others_are_blocked),
         cmocka_unit_test(bad_counts_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
