@@ -103,6 +103,8 @@ static enum fathom_status make_global(struct views *v, const uint8_t *rgb, int w
     enum fathom_status status;
     if (!square || !v->global)
         status = fail_nomem(err, n * (1 + sizeof *v->global), "the global view");
+    else if (config->stretch)
+        status = image_resize(square, (int)side, (int)side, rgb, width, height, err);
     else
         status = image_fit_pad(square, (int)side, rgb, width, height, config->background, err);
     if (status == FATHOM_OK)

@@ -38,6 +38,7 @@ struct decoder_config {
 
 struct view_config {             /* preprocessor_config.json, or the published defaults */
     bool tiles;                  /* cut large pages into tiles beside the global view      */
+    bool stretch;                /* the global view is stretched to its square, not padded */
     size_t base_side, tile_side; /* 1024, 768; without tiles the single view has base_side */
     size_t min_tiles, max_tiles; /* 2, 6                                                   */
     float mean[3], std[3];       /* 0.5 each                                               */

@@ -403,14 +403,15 @@ static void test_views(void **state)
         const char *text;
         struct view_config view;
     } cases[] = {
-        {"{}", {true, 1024, 768, 2, 6, {.5f, .5f, .5f}, {.5f, .5f, .5f}, {127, 127, 127}}},
+        {"{}", {true, false, 1024, 768, 2, 6, {.5f, .5f, .5f}, {.5f, .5f, .5f}, {127, 127, 127}}},
         {"{\"crop_to_patches\":false,\"tile_size\":1024,\"size\":{\"height\":1024,\"width\":1024},"
          "\"background_color\":[1,2,255],\"image_mean\":[0.5,0.25,0],\"image_std\":1}",
-         {false, 1024, 1024, 2, 6, {.5f, .25f, 0}, {1, 1, 1}, {1, 2, 255}}},
-        {"{\"crop_to_patches\":false}", {false, 768, 768, 2, 6, {.5f, .5f, .5f}, {.5f, .5f, .5f}, {127, 127, 127}}},
+         {false, false, 1024, 1024, 2, 6, {.5f, .25f, 0}, {1, 1, 1}, {1, 2, 255}}},
+        {"{\"crop_to_patches\":false}",
+         {false, false, 768, 768, 2, 6, {.5f, .5f, .5f}, {.5f, .5f, .5f}, {127, 127, 127}}},
         {"{\"min_patches\":1,\"max_patches\":9,\"size\":768,\"do_normalize\":false,\"background_color\":9,"
          "\"resample\":3,\"rescale_factor\":0.00392156862745098,\"do_resize\":true}",
-         {true, 768, 768, 1, 9, {0, 0, 0}, {1, 1, 1}, {9, 0, 0}}},
+         {true, false, 768, 768, 1, 9, {0, 0, 0}, {1, 1, 1}, {9, 0, 0}}},
     };
     struct model_config c;
     (void)state;
