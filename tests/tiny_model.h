@@ -51,15 +51,28 @@ static inline struct model_config tiny_config(void)
     return c;
 }
 
-/* NULL when it fails. */
-static inline struct fathom_model *tiny_model(struct fathom_err *err)
+/* The same as DeepSeek-OCR (1): views of 512 to 1280 px. */
+static inline struct model_config tiny_ocr1_config(void)
 {
-    struct model_config c = tiny_config();
+    struct model_config tiny = tiny_config(), c = config_ocr1_published();
+    c.sam = tiny.sam;
+    c.decoder = tiny.decoder;
+    c.image_id = tiny.image_id;
+    c.clip =
+        (struct clip_config){.dim = 32, .n_layers = 2, .n_heads = 2, .mlp_dim = 64, .pos_side = 16, .norm_eps = 1e-5f};
+    return c;
+}
+
+/* NULL when it fails. */
+static inline struct fathom_model *tiny_model_of(struct model_config c, struct fathom_err *err)
+{
     struct weights *w = NULL;
     struct fathom_model *m = NULL;
     if (synth_ocr_weights(&w, &c, NULL, err) || model_from_weights(&m, w, &c, err))
         return NULL;
     return m;
 }
+
+static inline struct fathom_model *tiny_model(struct fathom_err *err) { return tiny_model_of(tiny_config(), err); }
 
 #endif

@@ -1,137 +1,121 @@
 #include "engine/attempt.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "base/clock.h"
 #include "engine/cost.h"
-#include "engine/page_views.h"
-#include "engine/vision.h"
+#include "engine/generate.h"
 #include "text/prompt.h"
 
-static const char default_prompt[] = "<image>\n<|grounding|>Convert the document to markdown.";
+static bool on_prefill(void *reader, size_t done, size_t total) { return reader_stage(reader, "prefill", done, total); }
 
-/* The attempt in hand. */
-struct job {
-    const struct reader *reader;
-    struct fathom_stats *stats;
-    size_t max_tokens; /* that the page may have */
-};
-
-static bool stage(const struct job *job, const char *name, size_t done, size_t total)
+enum fathom_status question_ask(struct question *out, const struct reader *reader, const struct sight *sight,
+                                const char *prompt, struct fathom_err *err)
 {
-    const struct fathom_callbacks *c = job->reader->callbacks;
-    return !c || !c->on_stage || c->on_stage(c->user, name, done, total);
-}
-
-static bool on_view(void *job, size_t done, size_t total) { return stage(job, "vision", done, total); }
-static bool on_prefill(void *job, size_t done, size_t total) { return stage(job, "prefill", done, total); }
-
-static bool on_token(void *user, size_t n_tok)
-{
-    const struct job *job = user;
-    return stage(job, "decode", n_tok, job->max_tokens);
-}
-
-static bool on_text(void *user, const char *text, size_t n)
-{
-    const struct job *job = user;
-    const struct fathom_callbacks *c = job->reader->callbacks;
-    return !c || !c->on_text || c->on_text(c->user, text, n);
-}
-
-/* The picture's embeddings, in the arena. */
-static enum fathom_status see(struct job *job, const uint8_t *rgb, int width, int height, struct tensor *block,
-                              struct fathom_err *err)
-{
-    struct fathom_context *ctx = job->reader->ctx;
-    struct run run = context_run(ctx);
-    struct views views = {0};
-    enum fathom_status status;
-
-    double start = clock_ms();
-    if ((status = views_make(&views, rgb, width, height, &ctx->model->config.view, err)))
-        return status;
-    if (!stage(job, "vision", 0, views.n_local + 1)) {
-        views_free(&views);
-        return fail(err, FATHOM_ECANCELLED, "cancelled");
-    }
-    struct picture picture = views_picture(&views);
-    *block = run_alloc(&run, vision_tokens(ctx->model, &picture), ctx->model->config.decoder.dim);
-    vision_forward(&run, ctx->model, &picture, block, on_view, job);
-    views_free(&views);
-    if (!run_ok(&run)) {
-        *err = run.err;
-        return err->status;
-    }
-    job->stats->n_views = picture.n_local + 1;
-    job->stats->vision_ms = clock_ms() - start;
-    job->stats->vision_flop = vision_flop(ctx->model, &picture);
-    job->stats->vision_peak_bytes = ctx->arena.peak_bytes;
-    return FATHOM_OK;
-}
-
-static enum fathom_status prefill(struct job *job, const struct tensor *block, struct fathom_err *err)
-{
-    struct fathom_context *ctx = job->reader->ctx;
-    const struct fathom_model *model = ctx->model;
-    const char *prompt = job->reader->options->prompt ? job->reader->options->prompt : default_prompt;
-    struct context_image image = {block, model->image_id};
+    struct fathom_context *ctx = reader->ctx;
+    const struct decoder_config *decoder = &ctx->model->config.decoder;
+    struct context_image image = {&sight->block, ctx->model->image_id};
+    size_t bytes = decoder->vocab_size * sizeof *out->logits;
     struct tokens ids = {0};
     enum fathom_status status;
 
     double start = clock_ms();
+    *out = (struct question){.logits = malloc(bytes)};
+    if (!out->logits)
+        return fail_nomem(err, bytes, "the logits");
     context_reset(ctx);
-    status = prompt_build(model->tokenizer, prompt, model->config.decoder.bos_id, 1, &block->shape[0], &ids, err);
+    status = prompt_build(ctx->model->tokenizer, prompt, decoder->bos_id, 1, &sight->block.shape[0], &ids, err);
     if (!status)
-        status = context_append(ctx, ids.ids, ids.n, &image, 0, on_prefill, job, err);
-    job->stats->n_prompt_tokens = ids.n;
-    job->stats->prefill_ms = clock_ms() - start;
-    job->stats->prefill_flop = decoder_flop(&model->config.decoder, 0, ids.n);
+        status = context_append(ctx, ids.ids, ids.n, &image, 0, on_prefill, (void *)reader, err);
+    if (!status)
+        memcpy(out->logits, ctx->logits, bytes);
+    out->n_tok = ids.n;
+    out->prefill_ms = clock_ms() - start;
+    out->prefill_flop = decoder_flop(decoder, 0, ids.n);
     tokens_free(&ids);
     return status;
 }
 
-static enum fathom_status decode(struct job *job, struct generation *out, struct fathom_err *err)
+void question_release(struct question *q)
 {
-    struct fathom_context *ctx = job->reader->ctx;
-    const struct fathom_read_options *o = job->reader->options;
-    size_t n_prompt = ctx->kv.n_tok, room = ctx->kv.capacity - n_prompt;
-    job->max_tokens = o->max_tokens > 0 && (size_t)o->max_tokens < room ? (size_t)o->max_tokens : room;
-    struct generate_options options = {
-        .max_tokens = job->max_tokens,
-        .guard = {o->ngram, o->ngram_window, {ctx->model->cell_ids[0], ctx->model->cell_ids[1]}},
+    free(q->logits);
+    *q = (struct question){0};
+}
+
+/* The generation in hand. */
+struct decoding {
+    const struct reader *reader;
+    size_t max_tokens;
+};
+
+static bool on_token(void *user, size_t n_tok)
+{
+    const struct decoding *d = user;
+    return reader_stage(d->reader, "decode", n_tok, d->max_tokens);
+}
+
+static bool on_text(void *user, const char *text, size_t n)
+{
+    const struct decoding *d = user;
+    const struct fathom_callbacks *c = d->reader->callbacks;
+    return !c || !c->on_text || c->on_text(c->user, text, n);
+}
+
+static enum fathom_page_status page_status(enum stop_reason stop)
+{
+    switch (stop) {
+    case STOP_EOS: return FATHOM_PAGE_OK;
+    case STOP_LIMIT: return FATHOM_PAGE_TRUNCATED;
+    case STOP_LOOP: return FATHOM_PAGE_LOOPED;
+    }
+    return FATHOM_PAGE_FAILED;
+}
+
+enum fathom_status question_answer(struct outcome *out, const struct reader *reader, const struct sight *sight,
+                                   const struct question *q, int ngram, int ngram_window, bool stream,
+                                   struct fathom_err *err)
+{
+    struct fathom_context *ctx = reader->ctx;
+    const struct fathom_model *model = ctx->model;
+    const struct fathom_read_options *o = reader->options;
+    size_t room = ctx->kv.capacity - q->n_tok;
+    bool limited = o->max_tokens > 0 && (size_t)o->max_tokens < room;
+    struct decoding decoding = {reader, limited ? (size_t)o->max_tokens : room};
+    const struct generate_options options = {
+        .max_tokens = decoding.max_tokens,
+        .guard = {ngram, ngram_window, {model->cell_ids[0], model->cell_ids[1]}},
         .temperature = o->temperature,
         .top_p = o->top_p,
         .seed = o->seed,
-        .on_text = on_text,
+        .on_text = stream ? on_text : NULL,
         .on_token = on_token,
-        .user = job,
+        .user = &decoding,
     };
+    struct generation g;
 
     double start = clock_ms();
-    enum fathom_status status = generate(ctx, &options, out, err);
-    job->stats->decode_ms = clock_ms() - start;
-    job->stats->n_output_tokens = out->n_tok;
-    size_t steps = ctx->kv.n_tok - n_prompt, middle = n_prompt + steps / 2;
-    job->stats->decode_bytes = (double)steps * decoder_step_bytes(ctx->model->decoder, &ctx->kv, middle);
-    job->stats->kv_bytes = kv_cache_bytes(&ctx->kv, ctx->kv.n_tok);
+    kv_cache_rewind(&ctx->kv, q->n_tok);
+    memcpy(ctx->logits, q->logits, model->config.decoder.vocab_size * sizeof *q->logits);
+    enum fathom_status status = generate(ctx, &options, &g, err);
+    size_t steps = ctx->kv.n_tok - q->n_tok, middle = q->n_tok + steps / 2;
+    *out = (struct outcome){
+        .text = g.text,
+        .status = status ? FATHOM_PAGE_TRUNCATED : page_status(g.stop),
+        .context_full = !status && g.stop == STOP_LIMIT && !limited,
+        .stats = {.vision_ms = sight->vision_ms,
+                  .prefill_ms = q->prefill_ms,
+                  .decode_ms = clock_ms() - start,
+                  .n_views = sight->n_views,
+                  .n_prompt_tokens = q->n_tok,
+                  .n_output_tokens = g.n_tok,
+                  .vision_flop = sight->vision_flop,
+                  .prefill_flop = q->prefill_flop,
+                  .decode_bytes = (double)steps * decoder_step_bytes(model->decoder, &ctx->kv, middle),
+                  .vision_peak_bytes = sight->vision_peak_bytes,
+                  .kv_bytes = kv_cache_bytes(&ctx->kv, ctx->kv.n_tok)},
+    };
     return status;
 }
 
-enum fathom_status attempt_run(struct attempt *out, const struct reader *reader, const uint8_t *rgb, int width,
-                               int height, struct fathom_err *err)
-{
-    struct fathom_context *ctx = reader->ctx;
-    struct arena_mark mark = arena_save(&ctx->arena);
-    struct job job = {.reader = reader, .stats = &out->stats};
-    struct tensor block;
-    enum fathom_status status;
-
-    *out = (struct attempt){0};
-    arena_reset_peak(&ctx->arena);
-    if (!(status = see(&job, rgb, width, height, &block, err)) && !(status = prefill(&job, &block, err)))
-        status = decode(&job, &out->generation, err);
-    out->stats.arena_peak_bytes = ctx->arena.peak_bytes;
-    arena_restore(&ctx->arena, mark);
-    return status;
-}
-
-void attempt_release(struct attempt *a) { generation_release(&a->generation); }
+void outcome_release(struct outcome *o) { strbuf_free(&o->text); }

@@ -1,25 +1,33 @@
-/* One attempt at a page: pixels -> views -> vision tokens, prompt -> prefill -> tokens -> text. */
+/* One attempt at a page that was seen: prompt -> prefill -> tokens -> text. */
 #ifndef FATHOM_ENGINE_ATTEMPT_H
 #define FATHOM_ENGINE_ATTEMPT_H
 
-#include "engine/generate.h"
+#include "base/strbuf.h"
+#include "engine/sight.h"
 
-/* What every step of reading needs; all borrowed. */
-struct reader {
-    struct fathom_context *ctx;
-    const struct fathom_read_options *options;
-    const struct fathom_callbacks *callbacks; /* may be NULL */
+/* A prompt in the context's cache. It can be answered again until another one is asked. */
+struct question {
+    size_t n_tok;  /* the prompt's, with the picture's                      */
+    float *logits; /* [vocab_size], owned: those after its last token       */
+    double prefill_ms, prefill_flop;
+};
+enum fathom_status question_ask(struct question *out, const struct reader *reader, const struct sight *sight,
+                                const char *prompt, struct fathom_err *err);
+void question_release(struct question *q); /* a zeroed one is fine */
+
+/* What came of an attempt. */
+struct outcome {
+    struct strbuf text; /* the model's output, owned */
+    enum fathom_page_status status;
+    bool context_full;         /* truncated because the context was full, not because the caller wanted no more */
+    struct fathom_stats stats; /* but decode_image_ms, arena_peak_bytes and mapped_bytes */
 };
 
-/* How an attempt ended. stats.decode_image_ms and .mapped_bytes are the page's and not touched. */
-struct attempt {
-    struct generation generation;
-    struct fathom_stats stats;
-};
-
-/* Reads rgb [height, width, 3]. A cancelled attempt (FATHOM_ECANCELLED) keeps the text so far. */
-enum fathom_status attempt_run(struct attempt *out, const struct reader *reader, const uint8_t *rgb, int width,
-                               int height, struct fathom_err *err);
-void attempt_release(struct attempt *a);
+/* Answers with a no-repeat guard of ngram tokens in a window, the other options being the reader's. stream: hand the text
+ * to on_text. Cancelled (FATHOM_ECANCELLED), the outcome holds the text so far. */
+enum fathom_status question_answer(struct outcome *out, const struct reader *reader, const struct sight *sight,
+                                   const struct question *q, int ngram, int ngram_window, bool stream,
+                                   struct fathom_err *err);
+void outcome_release(struct outcome *o); /* a zeroed one is fine */
 
 #endif

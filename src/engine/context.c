@@ -78,6 +78,19 @@ void context_embed(struct run *run, const struct decoder *d, struct tensor *x, c
             memcpy(tensor_row(x, i), tensor_row(image->block, (*image_row)++), d->cfg.dim * sizeof(float));
 }
 
+/* Asks between operations too: a chunk of a large model takes seconds. */
+struct waiting {
+    bool (*keep_going)(void *user, size_t done, size_t total);
+    void *user;
+    size_t done, total;
+};
+
+static bool still_waiting(void *ctx)
+{
+    const struct waiting *w = ctx;
+    return w->keep_going(w->user, w->done, w->total);
+}
+
 enum fathom_status context_append(struct fathom_context *ctx, const int32_t *ids, size_t n,
                                   const struct context_image *image, size_t chunk,
                                   bool (*keep_going)(void *user, size_t done, size_t total), void *user,
@@ -85,7 +98,11 @@ enum fathom_status context_append(struct fathom_context *ctx, const int32_t *ids
 {
     const struct decoder *d = ctx->model->decoder;
     struct run run = context_run(ctx);
+    struct waiting waiting = {keep_going, user, 0, n};
     size_t image_row = 0;
+
+    run.keep_going = keep_going ? still_waiting : NULL;
+    run.keep_going_ctx = &waiting;
 
     if (n > ctx->kv.capacity - ctx->kv.n_tok)
         return fail(err, FATHOM_ELIMIT, "%zu tokens, but the context of %zu has room for %zu", n, ctx->kv.capacity,
@@ -105,7 +122,8 @@ enum fathom_status context_append(struct fathom_context *ctx, const int32_t *ids
             decoder_logits(&run, d, &logits, &last);
         }
         arena_restore(run.arena, mark);
-        if (keep_going && run_ok(&run) && !keep_going(user, first + m, n))
+        waiting.done = first + m;
+        if (keep_going && run_ok(&run) && !still_waiting(&waiting))
             run_fail(&run, FATHOM_ECANCELLED, "cancelled");
     }
     if (!run_ok(&run)) {

@@ -36,7 +36,7 @@ void context_embed(struct run *run, const struct decoder *d, struct tensor *x, c
 
 /* Appends n tokens, in chunks of at most `chunk` (0: the usual size), and leaves the logits of the last one in
  * ctx->logits. Ids are checked; fails with FATHOM_ELIMIT when the cache cannot hold them. keep_going,
- * when given, is called between chunks; false cancels. */
+ * when given, is called before every operation and after each chunk; false cancels. */
 enum fathom_status context_append(struct fathom_context *ctx, const int32_t *ids, size_t n,
                                   const struct context_image *image, size_t chunk,
                                   bool (*keep_going)(void *user, size_t done, size_t total), void *user,

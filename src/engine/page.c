@@ -3,16 +3,7 @@
 #include <stdlib.h>
 
 #include "document/layout.h"
-
-static enum fathom_page_status page_status(enum stop_reason stop)
-{
-    switch (stop) {
-    case STOP_EOS: return FATHOM_PAGE_OK;
-    case STOP_LIMIT: return FATHOM_PAGE_TRUNCATED;
-    case STOP_LOOP: return FATHOM_PAGE_LOOPED;
-    }
-    return FATHOM_PAGE_FAILED;
-}
+#include "engine/retry.h"
 
 /* Hands the finished page with its output to on_page. */
 static enum fathom_status deliver(const struct reader *reader, struct fathom_page *page, const char *raw,
@@ -57,12 +48,14 @@ enum fathom_status page_read(const struct reader *reader, struct fathom_page *pa
 {
     const struct fathom_model *model = reader->ctx->model;
     double decode_image_ms = page->stats.decode_image_ms;
-    struct attempt attempt;
-    enum fathom_status delivered, status = attempt_run(&attempt, reader, page->rgb, page->width, page->height, err);
+    struct reading reading;
+    enum fathom_status delivered, status = reading_run(&reading, reader, page->rgb, page->width, page->height, err);
 
-    page->stats = attempt.stats;
+    page->stats = reading.best.stats;
     page->stats.decode_image_ms = decode_image_ms;
     page->stats.mapped_bytes = weights_mapped_bytes(model->weights);
+    page->attempts = reading.attempts;
+    page->n_attempts = reading.n_attempts;
     if (status == FATHOM_ENUMERIC)
         explain_not_finite(model, err);
     if (status && status != FATHOM_ECANCELLED) {
@@ -70,9 +63,10 @@ enum fathom_status page_read(const struct reader *reader, struct fathom_page *pa
         delivered = page_deliver_failed(reader, page, &why, err);
         status = FATHOM_OK;
     } else { /* a cancelled page is handed over too, so that its text so far is not lost */
-        page->status = status ? FATHOM_PAGE_TRUNCATED : page_status(attempt.generation.stop);
-        delivered = deliver(reader, page, strbuf_text(&attempt.generation.text), err);
+        bool again = reading.best.status == FATHOM_PAGE_OK && !reading.attempts[0].chosen;
+        page->status = status ? FATHOM_PAGE_TRUNCATED : again ? FATHOM_PAGE_RETRIED : reading.best.status;
+        delivered = deliver(reader, page, strbuf_text(&reading.best.text), err);
     }
-    attempt_release(&attempt);
+    reading_release(&reading);
     return status ? fail(err, status, "cancelled") : delivered;
 }

@@ -2,7 +2,7 @@
 #ifndef FATHOM_ENGINE_PAGE_H
 #define FATHOM_ENGINE_PAGE_H
 
-#include "engine/attempt.h"
+#include "engine/reader.h"
 
 /* Reads the page and hands it to on_page. The caller has filled what it knows of the page: number, n_pages, rgb, width
  * and height, stats.decode_image_ms, and what only a document tells (size in points, to_document, text_layer, jpeg).
