@@ -6,9 +6,6 @@
 
 #include <fathom.h>
 
-/* The number of the schema; it rises when a field changes its meaning or goes. */
-#define PAGE_SCHEMA 1
-
 /* One object: the page as a result. */
 void page_json(struct json *j, const char *file, const struct fathom_page *page);
 

@@ -221,6 +221,55 @@ FATHOM_API enum fathom_status fathom_read_pixels(struct fathom_context *ctx, con
                                                  const struct fathom_read_options *options,
                                                  const struct fathom_callbacks *callbacks, struct fathom_err *err);
 
+/* Puts a page together again from what was kept of it: fills blocks and markdown from kept->raw and copies the other
+ * fields, but no pixels. *out is the caller's, for fathom_page_free. */
+FATHOM_API enum fathom_status fathom_page_restore(const struct fathom_page *kept, struct fathom_page **out,
+                                                  struct fathom_err *err);
+FATHOM_API void fathom_page_free(struct fathom_page *page); /* NULL is fine */
+
+/* A box in the document's own coordinates, through to_document: [x0, y0, x1, y1] with x0 <= x1 and y0 <= y1. */
+FATHOM_API void fathom_page_box_pt(const struct fathom_page *page, const struct fathom_box *box, double out[4]);
+
+/* ---- writing pages (docs/formats.md) ----------------------------------------------------------------------- */
+
+enum fathom_format {
+    FATHOM_MARKDOWN,
+    FATHOM_JSON,       /* one object for the document                                          */
+    FATHOM_JSON_LINES, /* one object a page and line                                           */
+    FATHOM_STATS,      /* what the pages cost: one JSON object a page and line                 */
+    FATHOM_TEXT,       /* plain text in reading order                                          */
+};
+
+struct fathom_writer_options {
+    const char *file;  /* the document's name, for titles and the JSON, any bytes; NULL: ""       */
+    const char *model; /* named as what read it; NULL: not said                                  */
+    /* The folder in links to figures, such as "report.images/"; what fathom_page_figure_name gives comes behind it.
+     * NULL: Markdown links to images/K.jpg as a page's own does, and the other formats link to nothing. */
+    const char *figures;
+    const struct fathom_read_options *read; /* told in the JSON, but for the password; NULL: not said */
+    bool no_stats;                          /* the JSON leaves out what differs from run to run       */
+};
+
+/* Writes pages as one document in a format, in the order they come; options and what they point to are borrowed until the
+ * end. Memory does not grow with the number of pages but for a PDF's table of objects. A failed page is written as such,
+ * and so is a file of which no page could be read, as a failed page of number 0. close writes what ends the document;
+ * discard does not; both free the writer. Once the sink has returned false nothing more is written, and each call fails
+ * with FATHOM_EIO. */
+struct fathom_writer;
+FATHOM_API enum fathom_status fathom_writer_open(enum fathom_format format, const struct fathom_writer_options *options,
+                                                 fathom_write_fn *write, void *user, struct fathom_writer **out,
+                                                 struct fathom_err *err);
+FATHOM_API enum fathom_status fathom_writer_page(struct fathom_writer *writer, const struct fathom_page *page,
+                                                 struct fathom_err *err);
+FATHOM_API enum fathom_status fathom_writer_close(struct fathom_writer *writer, struct fathom_err *err);
+FATHOM_API void fathom_writer_discard(struct fathom_writer *writer); /* NULL is fine */
+
+/* The figures of a page, counted from 0 as the K of images/K.jpg in its Markdown, and the name for the file of the k-th
+ * one: "K.jpg", or "PAGE_K.jpg" where the document has several pages. */
+enum { FATHOM_FIGURE_NAME = 48 };
+FATHOM_API size_t fathom_page_figures(const struct fathom_page *page);
+FATHOM_API void fathom_page_figure_name(const struct fathom_page *page, size_t k, char name[FATHOM_FIGURE_NAME]);
+
 /* ---- the machine ------------------------------------------------------------------------------------------- */
 
 /* What this machine can do at most, measured for some tenths of a second: float32 fused multiply-adds with registers

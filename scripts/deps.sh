@@ -14,6 +14,7 @@ fuzzes() {
     echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' |
         clang -x c -fsanitize=fuzzer,address,undefined -o /dev/null -
 }
+debian_python() { /usr/bin/python3 -c "import $1"; }
 has_header() { echo "#include <$1>" | cc -E -; }
 
 for task in "$@"; do
@@ -32,6 +33,7 @@ for task in "$@"; do
         need libpcre2-dev has_header pcre2posix.h
         need clang command -v clang
         need libclang-rt-14-dev fuzzes
+        need python3-jsonschema debian_python jsonschema
         need clang-format-14 command -v clang-format-14
         ;;
     bench) need libopenblas-dev has_header cblas.h ;;

@@ -13,7 +13,12 @@ struct strbuf {
 void strbuf_add(struct strbuf *s, const char *text, size_t n);
 void strbuf_addf(struct strbuf *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Adds text as a JSON string with its quotes. text is valid UTF-8. */
+void strbuf_adds(struct strbuf *s, const char *text); /* up to its NUL */
+
+/* Adds a finite number with at most this many decimals (0 to 9), none of them a trailing zero, whatever the locale. */
+void strbuf_add_decimal(struct strbuf *s, double value, int decimals);
+
+/* Adds text as a JSON string with its quotes. Bytes that are not UTF-8 become U+FFFD. */
 void strbuf_add_json(struct strbuf *s, const char *text, size_t n);
 
 void strbuf_cut(struct strbuf *s, size_t n); /* keeps the first n bytes */

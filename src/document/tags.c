@@ -32,6 +32,32 @@ bool tag_next(const char *text, const char *end, struct tag *tag)
     return true;
 }
 
+static bool is_beginning(const char *text, const char *end, const char *what)
+{
+    size_t n = (size_t)(end - text);
+    return n <= strlen(what) && memcmp(text, what, n) == 0;
+}
+
+const char *tag_cut(const char *text, const char *end)
+{
+    const char *start = NULL;
+    for (const char *p = text; (p = find(p, end, ref)); p++)
+        start = p;
+    if (!start)
+        return end;
+    const char *p = start + strlen(ref);
+    while (p < end && *p != '\n' && !(*p == '<' && end - p > 1 && p[1] == '|'))
+        p++;
+    if (is_beginning(p, end, middle))
+        return start;
+    if ((size_t)(end - p) < strlen(middle) || memcmp(p, middle, strlen(middle)) != 0)
+        return end;
+    p += strlen(middle);
+    while (p < end && strchr("0123456789.,+-eE[] \t\r\n", *p))
+        p++;
+    return is_beginning(p, end, det_end) ? start : end;
+}
+
 static double scale(double value, int exponent)
 {
     static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,

@@ -2,7 +2,7 @@
 # What is written: several files, a file of its own, a closed pipe, a full disk.
 # shellcheck source=tests/cli/common.sh
 source "$(dirname "$0")/common.sh"
-few=(--max-tokens 6)
+few=(--max-tokens 40)
 
 # One file: its text and nothing else.
 run 0 --raw "$page"

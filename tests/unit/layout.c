@@ -166,28 +166,52 @@ static void test_text_outside_of_tags(void **state)
     layout_free(&l);
 }
 
-static void test_broken_tags_are_text(void **state)
+static void check_tail(const char *tail, bool kept)
+{
+    char raw[256], want[256], *markdown;
+    snprintf(raw, sizeof raw, ITEM("a", "[[1,2,3,4]]") "x%s", tail);
+    snprintf(want, sizeof want, "x%s", kept ? tail : "");
+    struct layout l = parse(raw, 10, 10);
+    assert_int_equal(l.n_blocks, 1);
+    assert_string_equal(l.blocks[0].text, want);
+    layout_free(&l);
+    assert_int_equal(layout_markdown(raw, &markdown, NULL), FATHOM_OK);
+    assert_string_equal(markdown, want);
+    free(markdown);
+}
+
+/* What the token limit left of a tag is no text; a tag that is wrong is. */
+static void test_broken_tags(void **state)
 {
     (void)state;
-    const char *const tails[] = {
+    const char *const cut[] = {
         "<|ref|>",
-        "<|ref|>label",
+        "<|ref|>ti",
         "<|ref|>label<|/ref|>",
+        "<|ref|>a < b and two words<|/ref|>",
         "<|ref|>label<|/ref|><|det|>",
-        "<|ref|>label<|/ref|><|det|>[[1,2",
+        "<|ref|>label<|/ref|><|det|>[[1,",
+        "<|ref|>label<|/ref|><|det|>[[1, 2, 3, 4], [5, 6, 7, 8]]",
+        "<|ref|>label<|/ref|><|det|>[[1, 2, 3, 4]]<|/de",
+    };
+    const char *const wrong[] = {
+        "<|ref",
+        "<|det|>[[1,",
+        "<|ref|>label\nand more",
         "<|ref|>label<|/ref|> <|det|>[[1,2,3,4]]<|/det|>",
+        "<|ref|>label<|/ref|> text",
+        "<|ref|>label<|/ref|><|det|>none",
+        "<|ref|>label<|/ref|><|det|>[[1,2,3,4]]<|/ref|>",
         "<|/det|><|/ref|><|det|>",
         "<|ref|><|det|>[[1,2,3,4]]<|/det|>",
     };
-    for (size_t i = 0; i < sizeof tails / sizeof *tails; i++) {
-        char raw[256];
-        snprintf(raw, sizeof raw, ITEM("a", "[[1,2,3,4]]") "x%s", tails[i]);
-        struct layout l = parse(raw, 10, 10);
-        assert_int_equal(l.n_blocks, 1);
-        assert_int_equal(strncmp(l.blocks[0].text, "x", 1), 0);
-        assert_string_equal(l.blocks[0].text + 1, tails[i]);
-        layout_free(&l);
-    }
+    for (size_t i = 0; i < sizeof cut / sizeof *cut; i++)
+        check_tail(cut[i], false);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        check_tail(wrong[i], true);
+    struct layout only = parse("<|ref|>title<|/ref|><|det|>[[1", 10, 10);
+    assert_int_equal(only.n_blocks, 0);
+    layout_free(&only);
     /* As the reference's expression has it: from the first opening tag to the first complete end. */
     struct layout l = parse("<|ref|>one<|/ref|> two <|ref|>three<|/ref|><|det|>[[1,2,3,4]]<|/det|>", 999, 999);
     assert_int_equal(l.n_blocks, 1);
@@ -251,9 +275,11 @@ static void test_markdown(void **state)
         {"a \\coloneqq b" ITEM("image", "[]"), "a \\coloneqq b![](images/0.jpg)\n"},
         {"\\coloneqqcolon\\eqqcoloneqq\\coloneq" ITEM("t", ""), ":=colon=:eqq\\coloneq"},
         {ITEM("image ", "[]") "x", "x"},
+        {ITEM("image<|/ref|> x", "[]") "x", "![](images/0.jpg)\nx"},
+        {ITEM("an image", "[]") "x", "x"},
         {ITEM("a<|ref|>image<|/ref|>", "[]"), "![](images/0.jpg)\n"},
         {ITEM("<|ref|>image", "[]"), "![](images/0.jpg)\n"},
-        {"a" ITEM("t", "broken [") "b<|ref|>tail", "ab<|ref|>tail"},
+        {"a" ITEM("t", "broken [") "b<|ref|>tail", "ab"},
         {ITEM("", ""), ""},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -272,7 +298,7 @@ int main(void)
         cmocka_unit_test(test_strange_coordinates),
         cmocka_unit_test(test_lists),
         cmocka_unit_test(test_text_outside_of_tags),
-        cmocka_unit_test(test_broken_tags_are_text),
+        cmocka_unit_test(test_broken_tags),
         cmocka_unit_test(test_large_input_takes_linear_time),
         cmocka_unit_test(test_markdown),
     };
