@@ -141,7 +141,7 @@ static void block_array(struct json_writer *j, const struct fathom_writer *w, co
     json_close(j, ']');
 }
 
-static void attempt_array(struct json_writer *j, const struct fathom_page *page)
+static void attempt_array(struct json_writer *j, const struct fathom_writer *w, const struct fathom_page *page)
 {
     json_open(j, '[');
     for (size_t i = 0; i < page->n_attempts; i++) {
@@ -150,6 +150,9 @@ static void attempt_array(struct json_writer *j, const struct fathom_page *page)
         json_member_string(j, "what", attempt->what ? attempt->what : "");
         json_member_string(j, "status", fathom_page_status_name(attempt->status));
         json_member_integer(j, "tokens", attempt->n_tokens);
+        member_bool(j, "chosen", attempt->chosen);
+        if (!w->options.no_stats)
+            json_member_number(j, "ms", attempt->ms);
         json_close(j, '}');
     }
     json_close(j, ']');
@@ -191,7 +194,7 @@ static void page_members(struct json_writer *j, const struct fathom_writer *w, c
         read_members(j, w, page);
     if (page->n_attempts) {
         json_key(j, "attempts");
-        attempt_array(j, page);
+        attempt_array(j, w, page);
     }
     if (page->text_layer)
         json_member_string(j, "text_layer", page->text_layer);

@@ -140,7 +140,8 @@ static void test_json(void **state)
     struct fathom_page *failed = make_page("", 0, 0, "no such file");
     check(FATHOM_JSON_LINES, &(struct fathom_writer_options){.file = "x"}, &failed, 1,
           HEAD "\"x\",\"page\":null,\"status\":\"failed\",\"error\":\"no such file\"}\n");
-    const struct fathom_attempt attempts[] = {{"first", FATHOM_PAGE_LOOPED, 7}, {"wide guard", FATHOM_PAGE_OK, 9}};
+    const struct fathom_attempt attempts[] = {{"first", FATHOM_PAGE_LOOPED, 7, 0.5, false},
+                                              {"wide guard", FATHOM_PAGE_OK, 9, 2, true}};
     struct fathom_page kept = {.number = 3,
                                .n_pages = 3,
                                .status = FATHOM_PAGE_RETRIED,
@@ -160,8 +161,8 @@ static void test_json(void **state)
                "\"height_pt\":50,\"to_document\":[0,-0.5,0.5,0,7,107.25],\"text\":\"t\",\"raw\":\"<|ref|>text<|/ref|>"
                "<|det|>[[0,0,999,500]]<|/det|>t\",\"blocks\":[{\"label\":\"text\",\"kind\":\"text\",\"text\":\"t\","
                "\"boxes\":[[0,0,200,50]],\"boxes_pt\":[[7,7.25,32,107.25]]}],"
-               "\"attempts\":[{\"what\":\"first\",\"status\":\"looped\",\"tokens\":7},"
-               "{\"what\":\"wide guard\",\"status\":\"ok\",\"tokens\":9}],\"text_layer\":\"layer\"}\n");
+               "\"attempts\":[{\"what\":\"first\",\"status\":\"looped\",\"tokens\":7,\"chosen\":false},"
+               "{\"what\":\"wide guard\",\"status\":\"ok\",\"tokens\":9,\"chosen\":true}],\"text_layer\":\"layer\"}\n");
 }
 
 static void test_restore(void **state)
