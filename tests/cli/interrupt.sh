@@ -73,6 +73,6 @@ has "$tmp/text.md" '^# '
 mkfifo "$tmp/pipe"
 early -o "$tmp/pipe" "$page"
 cat "$tmp/pipe" >"$tmp/piped" &
-run 0 --max-tokens 6 -o "$tmp/pipe" "$page"
+run 0 --max-tokens 40 -o "$tmp/pipe" "$page"
 wait $!
 filled "$tmp/piped"
