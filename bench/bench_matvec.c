@@ -62,8 +62,16 @@ static void bench_dtype(struct run *run, enum dtype dtype, size_t n_rounds)
     struct tensor x = bench_matrix(run, 1, DIM, 1.0f, 1), y = run_alloc(run, 1, DIM), w[MAX_MATRICES];
     struct samples rate = {0}, share = {0};
     char *set = make_bytes(run, n * bytes);
-    for (size_t i = 0; i < n && i < MAX_MATRICES; i++)
+    size_t scale_dims[2];
+    scale_shape(dtype, DIM, DIM, scale_dims);
+    uint8_t *scales = run_scratch(run, scale_dims[0], scale_dims[1]); /* the same for all: a sixteenth at most */
+    bench_check(run->err.status, &run->err);
+    memset(scales, 120, scale_dims[0] * scale_dims[1]);
+    for (size_t i = 0; i < n && i < MAX_MATRICES; i++) {
         w[i] = tensor_2d(dtype, set + i * bytes, DIM, DIM);
+        w[i].scales = scales;
+        w[i].scale_stride = scale_dims[1];
+    }
     for (size_t r = 0; r < n_rounds; r++) {
         double peak = read_rate(run, set, n * bytes), start = clock_ms();
         for (size_t i = 0; i < n; i++)
@@ -126,7 +134,7 @@ static void bench_experts(struct run *run, size_t n_rounds)
 
 int main(int argc, char **argv)
 {
-    static const enum dtype dtypes[] = {DTYPE_BF16, DTYPE_F32, DTYPE_F16, DTYPE_Q8_0};
+    static const enum dtype dtypes[] = {DTYPE_BF16, DTYPE_F32, DTYPE_F16, DTYPE_Q8_0, DTYPE_F8_E4M3, DTYPE_F4_E2M1};
     size_t n_rounds = argc > 2 ? (size_t)atoi(argv[2]) : 11;
     int all = pool_default_threads(), only = argc > 3 ? atoi(argv[3]) : 0;
     for (int n_threads = 1; n_threads <= all; n_threads = n_threads == all ? all + 1 : all) {

@@ -74,6 +74,12 @@ static inline bool is_weight(const struct tensor *t, size_t rows, size_t cols)
         return false;
     if (t->dtype == DTYPE_Q8_0)
         return cols % Q8_0_BLOCK == 0 && t->stride[0] % Q8_0_BLOCK == 0;
+    if (t->dtype == DTYPE_F8_E4M3 || t->dtype == DTYPE_F4_E2M1) {
+        size_t scales[2];
+        scale_shape(t->dtype, rows, cols, scales);
+        return t->scales && t->scale_stride >= scales[1] &&
+               (t->dtype == DTYPE_F8_E4M3 || (cols % F4_BLOCK == 0 && t->stride[0] % 2 == 0));
+    }
     return is_float_weight(t);
 }
 

@@ -166,7 +166,7 @@ static bool conv2d_fits(const struct tensor *y, const struct tensor *x, const st
     if (y->shape[0] != x->shape[0])
         return false;
     if (w->n_dims == 2)
-        return is_weight(w, y->shape[3], per_row);
+        return is_weight(w, y->shape[3], per_row) && !w->scales;
     return w->n_dims == 4 && is_float_weight(w) && w->shape[0] == y->shape[3] && w->shape[1] == x->shape[3] &&
            w->shape[2] == s.kernel && w->shape[3] == s.kernel && w->stride[3] == 1 && w->stride[2] == s.kernel &&
            w->stride[1] == taps && w->stride[0] == per_row;
@@ -224,7 +224,7 @@ void add(struct run *run, struct tensor *x, const struct tensor *y)
 
 void embed(struct run *run, struct tensor *y, const struct tensor *table, const int32_t *ids)
 {
-    bool fits = is_matrix(y) && is_weight(table, table->shape[0], y->shape[1]);
+    bool fits = is_matrix(y) && is_weight(table, table->shape[0], y->shape[1]) && !table->scales;
     if (!ADMIT(run, "embed", fits, {"y", y}, {"table", table}))
         return;
     for (size_t i = 0; i < y->shape[0]; i++)

@@ -183,7 +183,8 @@ bool run_ok(const struct run *run);
 void run_fail(struct run *run, enum fathom_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* y [n, out] = epilogue(x [n, in] · w [out, in]^T + bias [out] or NULL). w: f32, f16, bf16, q8_0; bias f32 or bf16. */
+/* y [n, out] = epilogue(x [n, in] · w [out, in]^T + bias [out] or NULL). w: f32, f16, bf16, q8_0, f8_e4m3 or f4_e2m1, its
+ * values being those of its codes times their scales; bias f32 or bf16. */
 void linear(struct run *run, struct tensor *y, const struct tensor *x, const struct tensor *w,
             const struct tensor *bias);
 void linear_gelu(struct run *run, struct tensor *y, const struct tensor *x, const struct tensor *w,

@@ -9,9 +9,13 @@ const char *dtype_name(enum dtype dtype)
     case DTYPE_F16: return "f16";
     case DTYPE_BF16: return "bf16";
     case DTYPE_Q8_0: return "q8_0";
+    case DTYPE_F8_E4M3: return "f8_e4m3";
+    case DTYPE_F4_E2M1: return "f4_e2m1";
+    case DTYPE_F8_E8M0: return "f8_e8m0";
     case DTYPE_I32: return "i32";
     case DTYPE_I64: return "i64";
     case DTYPE_U8: return "u8";
+    case DTYPE_I8: return "i8";
     }
     return "unknown";
 }
@@ -24,10 +28,22 @@ size_t dtype_bytes(enum dtype dtype, size_t n)
     case DTYPE_F16:
     case DTYPE_BF16: return 2 * n;
     case DTYPE_Q8_0: return n / Q8_0_BLOCK * Q8_0_BLOCK_BYTES;
+    case DTYPE_F4_E2M1: return n / 2;
     case DTYPE_I64: return 8 * n;
-    case DTYPE_U8: return n;
+    case DTYPE_F8_E4M3:
+    case DTYPE_F8_E8M0:
+    case DTYPE_U8:
+    case DTYPE_I8: return n;
     }
     return 0;
+}
+
+void scale_shape(enum dtype dtype, size_t rows, size_t cols, size_t shape[2])
+{
+    bool is_f4 = dtype == DTYPE_F4_E2M1;
+    size_t block = is_f4 ? F4_BLOCK : F8_BLOCK;
+    shape[0] = is_f4 ? rows : rows / F8_BLOCK + (rows % F8_BLOCK != 0);
+    shape[1] = cols / block + (cols % block != 0);
 }
 
 static struct tensor contiguous(enum dtype dtype, void *data, int n_dims, const size_t *shape)
@@ -64,6 +80,7 @@ struct tensor tensor_rows(const struct tensor *t, size_t first, size_t n)
     struct tensor view = *t;
     if (view.data)
         view.data = tensor_row(t, first);
+    view.scale_row += first;
     view.shape[0] = n;
     return view;
 }

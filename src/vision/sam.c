@@ -143,7 +143,11 @@ struct tensor sam_forward(struct run *run, const struct sam *s, const float *pix
         memcpy(planes.data, pixels, 3 * side * side * sizeof(float));
         round_activations(run, planes.data, 3 * side * side);
     }
-    struct tensor picture = {DTYPE_F32, 4, {1, side, side, 3}, {3 * side * side, side, 1, side * side}, planes.data};
+    struct tensor picture = {.dtype = DTYPE_F32,
+                             .n_dims = 4,
+                             .shape = {1, side, side, 3},
+                             .stride = {3 * side * side, side, 1, side * side},
+                             .data = planes.data};
     conv2d(run, &map, &picture, &s->patch_w, &s->patch_b, (struct conv2d_shape){patch, patch, 0});
     struct tensor pos = pos_table_2d(run, &s->pos_embed, s->cfg.pos_side, g);
     add(run, &x, &pos);

@@ -66,7 +66,7 @@ static void shapes(void **state)
     };
     uint64_t seed = 0;
     for (size_t i = 0; i < sizeof geometries / sizeof *geometries; i++)
-        for (size_t d = 0; d < N_WEIGHT_DTYPES; d++)
+        for (size_t d = 0; d < N_UNSCALED_DTYPES; d++)
             for (int planes = 0; planes < 2; planes++, seed++) {
                 const struct geometry *g = &geometries[i];
                 if (weight_dtypes[d] != DTYPE_Q8_0 || g->in * g->shape.kernel * g->shape.kernel % Q8_0_BLOCK == 0)

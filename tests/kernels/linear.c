@@ -99,13 +99,12 @@ static void random_shapes(void **state)
                         ns[] = {1, 7, 15, 16, 17, 31, 33, 64, 79};
     static const size_t ks[] = {1, 2, 5, 8, 15, 31, 33, 64, 100, 129};
     uint64_t seed = 7;
-    for (uint64_t i = 0; i < 160; i++) {
+    for (uint64_t i = 0; i < 240; i++) {
         enum dtype dtype = weight_dtypes[i % N_WEIGHT_DTYPES];
         enum fathom_dtype act = i / 4 % 2 ? FATHOM_BF16 : FATHOM_F32;
         size_t m = pick(&seed, ms, sizeof ms / sizeof *ms), n = pick(&seed, ns, sizeof ns / sizeof *ns);
         size_t k = pick(&seed, ks, sizeof ks / sizeof *ks);
-        if (dtype == DTYPE_Q8_0)
-            k = (k % 5 + 1) * Q8_0_BLOCK;
+        k = weight_cols(dtype, k);
         struct inputs in = make_inputs(m, n, k, dtype, act, i);
         check(&in, (enum op)(i / 8 % N_OPS), act, i);
         free_inputs(&in);
@@ -131,7 +130,7 @@ static void large_shapes(void **state)
 static void hard_numbers(void **state)
 {
     (void)state;
-    for (uint64_t i = 0; i < 48; i++) {
+    for (uint64_t i = 0; i < 72; i++) {
         enum dtype dtype = weight_dtypes[i % N_WEIGHT_DTYPES];
         struct inputs in = make_inputs(1 + i % 9, 37, 96, dtype, FATHOM_F32, i);
         size_t n_values = i % 3 ? N_HARD_FINITE : N_HARD_VALUES;
@@ -165,6 +164,71 @@ static void negative_zero_survives(void **state)
             }
             free_inputs(&in);
         }
+}
+
+/* Every code of FP8 and FP4 at every scale, as weights of ones and of rows among others. */
+static void every_code(void **state)
+{
+    (void)state;
+    enum { N = 64, K = 256 };
+    static uint8_t f8[N][K], f4[N][K / 2], scales[N * K / F4_BLOCK];
+    static float x[5 * K], y[5 * N], expected[5 * N];
+    struct tensor tx = tensor_2d(DTYPE_F32, x, 5, K), ty = tensor_2d(DTYPE_F32, y, 5, N);
+    struct tensor te = tensor_2d(DTYPE_F32, expected, 5, N);
+    for (size_t i = 0; i < N * K; i++) {
+        f8[i / K][i % K] = (uint8_t)(i % K + i / K * 37);
+        f4[i / K][i % K / 2] = (uint8_t)(i % K / 2 + i / K * 37);
+    }
+    for (int s = 0; s < 256; s++) {
+        memset(scales, s, sizeof scales);
+        for (size_t at = 0; at < 4; at++) { /* one weight of a row counts: each in turn, over the scales */
+            memset(x, 0, sizeof x);
+            for (size_t i = 0; i < 5; i++)
+                x[i * K + (at * 64 + (size_t)s + i * 13) % K] = 1.0f;
+            for (int f = 0; f < 2; f++) {
+                struct tensor w = tensor_2d(f ? DTYPE_F4_E2M1 : DTYPE_F8_E4M3, f ? (void *)f4 : (void *)f8, N, K);
+                w.scales = scales;
+                w.scale_stride = f ? K / F4_BLOCK : K / F8_BLOCK;
+                for (size_t l = 0; l < N_KERNEL_LEVELS; l++) {
+                    struct kernel_run k;
+                    if (!kernel_run_init(&k, kernel_levels[l], 1, FATHOM_F32))
+                        continue;
+                    linear(&k.run, l ? &ty : &te, &tx, &w, NULL);
+                    for (size_t row = 0; row < 5 && l; row++) { /* and by the product for few rows */
+                        struct tensor x1 = tensor_rows(&tx, row, 1), y1 = tensor_rows(&ty, row, 1);
+                        if (row % 2)
+                            linear(&k.run, &y1, &x1, &w, NULL);
+                    }
+                    kernel_run_finish(&k);
+                    for (size_t i = 0; l && i < 5 * N; i++)
+                        assert_true(f32_bits(y[i]) == f32_bits(expected[i]) || (isnan(y[i]) && isnan(expected[i])));
+                }
+            }
+        }
+    }
+}
+
+static void scales_must_be_there(void **state)
+{
+    (void)state;
+    static uint8_t codes[64 * 64], scales[64 * 2];
+    float x[64] = {0}, y[64];
+    struct kernel_run k;
+    struct tensor tx = tensor_2d(DTYPE_F32, x, 1, 64), ty = tensor_2d(DTYPE_F32, y, 1, 64);
+    struct tensor w = tensor_2d(DTYPE_F4_E2M1, codes, 64, 64);
+    assert_true(kernel_run_init(&k, "ref", 1, FATHOM_F32));
+    linear(&k.run, &ty, &tx, &w, NULL);
+    assert_string_equal(k.run.err.message, "linear: shapes or dtypes do not fit: y [1, 64] f32, x [1, 64] f32, "
+                                           "w [64, 64] f4_e2m1");
+    k.run.err = (struct fathom_err){0};
+    w.scales = scales;
+    w.scale_stride = 1; /* of two */
+    linear(&k.run, &ty, &tx, &w, NULL);
+    assert_int_equal(k.run.err.status, FATHOM_EINVAL);
+    k.run.err = (struct fathom_err){0};
+    w.scale_stride = 2;
+    linear(&k.run, &ty, &tx, &w, NULL);
+    kernel_run_finish(&k);
 }
 
 static void known_values(void **state)
@@ -213,8 +277,10 @@ static void mlp_is_its_parts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(known_values), cmocka_unit_test(random_shapes),    cmocka_unit_test(large_shapes),
-        cmocka_unit_test(hard_numbers), cmocka_unit_test(mlp_is_its_parts), cmocka_unit_test(negative_zero_survives),
+        cmocka_unit_test(known_values),     cmocka_unit_test(random_shapes),
+        cmocka_unit_test(large_shapes),     cmocka_unit_test(hard_numbers),
+        cmocka_unit_test(mlp_is_its_parts), cmocka_unit_test(negative_zero_survives),
+        cmocka_unit_test(every_code),       cmocka_unit_test(scales_must_be_there),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

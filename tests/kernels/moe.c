@@ -72,7 +72,7 @@ static void random_layers(void **state)
         enum dtype dtype = weight_dtypes[i % N_WEIGHT_DTYPES];
         enum fathom_dtype act = i / 2 % 2 ? FATHOM_BF16 : FATHOM_F32;
         size_t n = ns[i % 6], n_experts = 1 + i * 5 % MAX_EXPERTS, top_k = 1 + i % (n_experts < 6 ? n_experts : 6);
-        size_t dim = dtype == DTYPE_Q8_0 ? 96 : 35 + i, hidden = dtype == DTYPE_Q8_0 ? 64 : 17 + i;
+        size_t dim = weight_cols(dtype, 35 + i), hidden = weight_cols(dtype, 17 + i);
         struct layer l;
         struct matrix x = matrix_random(n, dim, i % 3, 1.0f, act, i), expected, got;
         make_layer(&l, dtype, n_experts, top_k, dim, hidden, i % 5 ? 2 * hidden : 0, i);

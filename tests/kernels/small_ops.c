@@ -82,7 +82,7 @@ static void embed_levels_agree(void **state)
     (void)state;
     static const int32_t ids[] = {6, 0, 3, 3, 5};
     for (uint64_t i = 0; i < 32; i++) {
-        enum dtype dtype = weight_dtypes[i % N_WEIGHT_DTYPES];
+        enum dtype dtype = weight_dtypes[i % N_UNSCALED_DTYPES];
         enum fathom_dtype act = i / 4 % 2 ? FATHOM_BF16 : FATHOM_F32;
         size_t cols = dtype == DTYPE_Q8_0 ? Q8_0_BLOCK * (1 + i / 8) : 1 + i * 11 % 70;
         struct weight table = weight_random(dtype, 7, cols, i % 3 ? 0 : 32, i);

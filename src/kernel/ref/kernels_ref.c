@@ -1,5 +1,6 @@
 #include <math.h>
 
+#include "base/fp8.h"
 #include "kernel/ref/ref_ops.h"
 
 const struct kernels kernels_ref = {
@@ -38,6 +39,17 @@ static float q8_0_at(const uint8_t *row, size_t col)
     return isfinite(scale) ? scale * (float)(int8_t)block[sizeof half + col % Q8_0_BLOCK] + 0.0f : NAN;
 }
 
+/* Of a block's scale and a code the product is exact, unless it overflows. */
+static float scaled_at(const struct tensor *w, size_t row, size_t col)
+{
+    const uint8_t *p = tensor_row(w, row);
+    size_t of = w->scale_row + row;
+    if (w->dtype == DTYPE_F8_E4M3)
+        return e4m3_to_f32(p[col]) * e8m0_to_f32(w->scales[of / F8_BLOCK * w->scale_stride + col / F8_BLOCK]);
+    return e2m1_to_f32((uint8_t)(p[col / 2] >> 4 * (col % 2))) *
+           e8m0_to_f32(w->scales[of * w->scale_stride + col / F4_BLOCK]);
+}
+
 void weight_row_f32(float *out, const struct tensor *w, size_t row)
 {
     const void *p = tensor_row(w, row);
@@ -46,6 +58,8 @@ void weight_row_f32(float *out, const struct tensor *w, size_t row)
         case DTYPE_F16: out[i] = f16_to_f32(((const uint16_t *)p)[i]); break;
         case DTYPE_BF16: out[i] = bf16_to_f32(((const uint16_t *)p)[i]); break;
         case DTYPE_Q8_0: out[i] = q8_0_at(p, i); break;
+        case DTYPE_F8_E4M3:
+        case DTYPE_F4_E2M1: out[i] = scaled_at(w, row, i); break;
         default: out[i] = ((const float *)p)[i];
         }
 }

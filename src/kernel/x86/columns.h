@@ -1,43 +1,8 @@
-/* Weights are stored row by row, [out, in]; the kernels want, for one k, a vector over neighbouring outputs. These
- * functions read a few columns of SIMD_LANES rows and turn them: rows are loaded 16 bytes at a time, four rows to a
- * register of 16 lanes (two to one of 8), and 4 x 4 blocks are transposed inside the 128-bit parts. */
+/* A few columns of SIMD_LANES rows of weights, turned (turn.h) and widened to float32. */
 #ifndef FATHOM_KERNEL_X86_COLUMNS_H
 #define FATHOM_KERNEL_X86_COLUMNS_H
 
-#include "kernel/tensor.h"
-#include "kernel/x86/simd.h"
-
-#define COLUMN_BYTES 16 /* of each row, a call */
-
-SIMD_INLINE __m128i load_16_bytes(const char *p) { return _mm_loadu_si128((const __m128i *)p); }
-
-/* out[j]: 32-bit words j = 0..3 of the rows at p, p + stride, ... */
-SIMD_INLINE void columns_i32(vi out[4], const char *p, size_t stride)
-{
-    vi r[4];
-#if SIMD_LANES == 16
-    const char *p4 = p + 4 * stride, *p8 = p + 8 * stride, *p12 = p + 12 * stride;
-    UNROLL for (size_t j = 0; j < 4; j++)
-    {
-        r[j] = _mm512_castsi128_si512(load_16_bytes(p + j * stride));
-        r[j] = _mm512_mask_broadcast_i32x4(r[j], 0x00f0, load_16_bytes(p4 + j * stride));
-        r[j] = _mm512_mask_broadcast_i32x4(r[j], 0x0f00, load_16_bytes(p8 + j * stride));
-        r[j] = _mm512_mask_broadcast_i32x4(r[j], 0xf000, load_16_bytes(p12 + j * stride));
-    }
-    vi a = _mm512_unpacklo_epi32(r[0], r[1]), b = _mm512_unpacklo_epi32(r[2], r[3]);
-    vi c = _mm512_unpackhi_epi32(r[0], r[1]), d = _mm512_unpackhi_epi32(r[2], r[3]);
-    out[0] = _mm512_unpacklo_epi64(a, b), out[1] = _mm512_unpackhi_epi64(a, b);
-    out[2] = _mm512_unpacklo_epi64(c, d), out[3] = _mm512_unpackhi_epi64(c, d);
-#else
-    const char *p4 = p + 4 * stride;
-    UNROLL for (size_t j = 0; j < 4; j++) r[j] = _mm256_inserti128_si256(
-        _mm256_castsi128_si256(load_16_bytes(p + j * stride)), load_16_bytes(p4 + j * stride), 1);
-    vi a = _mm256_unpacklo_epi32(r[0], r[1]), b = _mm256_unpacklo_epi32(r[2], r[3]);
-    vi c = _mm256_unpackhi_epi32(r[0], r[1]), d = _mm256_unpackhi_epi32(r[2], r[3]);
-    out[0] = _mm256_unpacklo_epi64(a, b), out[1] = _mm256_unpackhi_epi64(a, b);
-    out[2] = _mm256_unpacklo_epi64(c, d), out[3] = _mm256_unpackhi_epi64(c, d);
-#endif
-}
+#include "kernel/x86/columns_scaled.h"
 
 /* Float from the f16 in the low half of each 32-bit word; the high half is zero. */
 SIMD_INLINE vf f16_words_to_f32(vi x)
@@ -122,44 +87,90 @@ SIMD_INLINE vf column_scale(const char *p, size_t stride)
 #define COLUMNS_MAX 16
 
 /* Columns that one call turns. */
-SIMD_INLINE size_t columns_per_call(enum dtype dtype) { return dtype == DTYPE_F32 ? 4 : dtype == DTYPE_Q8_0 ? 16 : 8; }
+SIMD_INLINE size_t columns_per_call(enum dtype dtype)
+{
+    return dtype == DTYPE_F32 ? 4 : dtype == DTYPE_BF16 || dtype == DTYPE_F16 ? 8 : 16;
+}
+
+/* Bytes of each row that a call moves on. */
+SIMD_INLINE size_t column_bytes(enum dtype dtype) { return dtype == DTYPE_F4_E2M1 ? 8 : 16; }
+
+/* Columns at which a walk can begin: scales are read there. */
+SIMD_INLINE size_t column_block(enum dtype dtype)
+{
+    return dtype == DTYPE_F8_E4M3 || dtype == DTYPE_F4_E2M1 ? F8_BLOCK : Q8_0_BLOCK;
+}
 
 SIMD_INLINE size_t column_offset(enum dtype dtype, size_t k)
 {
-    return dtype == DTYPE_F32    ? 4 * k
-           : dtype == DTYPE_Q8_0 ? k / Q8_0_BLOCK * Q8_0_BLOCK_BYTES + 2 + k % Q8_0_BLOCK
-                                 : 2 * k;
+    return dtype == DTYPE_F32       ? 4 * k
+           : dtype == DTYPE_Q8_0    ? k / Q8_0_BLOCK * Q8_0_BLOCK_BYTES + 2 + k % Q8_0_BLOCK
+           : dtype == DTYPE_F8_E4M3 ? k
+           : dtype == DTYPE_F4_E2M1 ? k / 2
+                                    : 2 * k;
 }
 
-/* Columns k, k + 1, ... of SIMD_LANES rows at p. k is a multiple of columns_per_call and is walked in ascending order:
- * *scale keeps the scales of a Q8_0 block between its two calls. */
-SIMD_INLINE void columns(enum dtype dtype, vf out[COLUMNS_MAX], const char *p, size_t stride, size_t k, vf *scale)
+/* The scales that columns k, k + 1, ... need and that are not part of the rows; n_k columns are left in the matrix. */
+SIMD_INLINE void column_scales(enum dtype dtype, const struct column_rows *rows, size_t n_rows, size_t k, size_t n_k,
+                               struct column_state *s)
 {
-    const char *at = p + column_offset(dtype, k);
+    if (dtype == DTYPE_F8_E4M3 && k % F8_BLOCK == 0)
+        load_f8_scale(s, rows, n_rows, k);
+    if (dtype != DTYPE_F4_E2M1 || k % F4_BLOCK != 0)
+        return;
+    if (k % (F4_SCALES * F4_BLOCK) == 0)
+        load_f4_scales(s, rows, n_rows, k, n_k < F4_SCALES * F4_BLOCK ? n_k / F4_BLOCK : F4_SCALES);
+    else
+        s->scales = v_shr(s->scales, 8);
+    s->scale = e8m0_words_to_f32(s->scales);
+}
+
+/* Columns k, k + 1, ... of rows whose column k is at `at`. */
+SIMD_INLINE void column_values(enum dtype dtype, vf out[COLUMNS_MAX], const char *at, size_t stride, size_t k,
+                               struct column_state *s)
+{
     switch (dtype) {
     case DTYPE_F32: columns_f32(out, at, stride); break;
     case DTYPE_BF16: columns_bf16(out, at, stride); break;
     case DTYPE_F16: columns_f16(out, at, stride); break;
+    case DTYPE_F8_E4M3: columns_f8(out, at, stride, s); break;
+    case DTYPE_F4_E2M1:
+        codes_f4(out, at, stride, k, s);
+        UNROLL for (size_t j = 0; j < 16; j++) out[j] = out[j] * s->scale;
+        break;
     default:
         if (k % Q8_0_BLOCK == 0)
-            *scale = column_scale(at - 2, stride);
-        columns_q8(out, at, stride, *scale);
+            s->scale = column_scale(at - 2, stride);
+        columns_q8(out, at, stride, s->scale);
     }
 }
 
-/* The same where there are only n_rows < SIMD_LANES rows or n_k < columns_per_call columns: nothing else is read, what
- * is missing is zero. */
-static inline void columns_edge(enum dtype dtype, vf out[COLUMNS_MAX], const char *p, size_t stride, size_t k,
-                                size_t n_rows, size_t n_k, vf *scale)
+/* Columns k, k + 1, ... of SIMD_LANES rows, of which n_k are left. k is a multiple of columns_per_call; a walk begins with
+ * a multiple of column_block and is in ascending order, s being what the call before has left. */
+SIMD_INLINE void columns(enum dtype dtype, vf out[COLUMNS_MAX], const struct column_rows *rows, size_t k, size_t n_k,
+                         struct column_state *s)
 {
-    /* As in memory: the scale and 32 int8, or 16 bytes of one column or more. */
+    column_scales(dtype, rows, SIMD_LANES, k, n_k, s);
+    column_values(dtype, out, rows->p + column_offset(dtype, k), rows->stride, k, s);
+}
+
+/* The same where there are only n_rows < SIMD_LANES rows or fewer columns than a call turns: nothing else is read, what is
+ * missing is zero. */
+static inline void columns_edge(enum dtype dtype, vf out[COLUMNS_MAX], const struct column_rows *rows, size_t k,
+                                size_t n_rows, size_t n_k, struct column_state *s)
+{
+    /* As in memory: the scale and 32 int8, or 16 bytes. */
     char part[SIMD_LANES][2 + Q8_0_BLOCK] = {0};
-    size_t width = dtype == DTYPE_F32 ? 4 : dtype == DTYPE_Q8_0 ? 1 : 2;
+    size_t n = n_k < columns_per_call(dtype) ? n_k : columns_per_call(dtype);
     size_t skip = dtype == DTYPE_Q8_0 ? 2 + k % Q8_0_BLOCK : 0;
-    const char *at = p + column_offset(dtype, k) - skip;
+    size_t bytes = skip + n * (dtype == DTYPE_F32 ? 4 : dtype == DTYPE_BF16 || dtype == DTYPE_F16 ? 2 : 1);
+    if (dtype == DTYPE_F4_E2M1)
+        bytes = k % F4_BLOCK == 0 ? F4_BLOCK / 2 : 0; /* a block at its first half, for both */
+    const char *at = rows->p + column_offset(dtype, k) - skip;
     for (size_t i = 0; i < n_rows; i++)
-        __builtin_memcpy(part[i], at + i * stride, skip + n_k * width);
-    columns(dtype, out, part[0], sizeof part[0], dtype == DTYPE_Q8_0 ? k % Q8_0_BLOCK : 0, scale);
+        __builtin_memcpy(part[i], at + i * rows->stride, bytes);
+    column_scales(dtype, rows, n_rows, k, n_k, s);
+    column_values(dtype, out, part[0] + skip, sizeof part[0], k, s);
 }
 
 #endif

@@ -49,45 +49,48 @@ static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
 /* ---- B ------------------------------------------------------------------------------------------------------- */
 
 /* Columns [k, k + n_k) of up to SIMD_LANES rows at p: to[i * NR + lane]. */
-SIMD_INLINE void pack_dtype(enum dtype dtype, float *to, const char *p, size_t stride, size_t n_rows, size_t k,
+SIMD_INLINE void pack_dtype(enum dtype dtype, float *to, const struct column_rows *rows, size_t n_rows, size_t k,
                             size_t n_k)
 {
     const size_t per_call = columns_per_call(dtype);
     size_t i = 0;
-    vf column[COLUMNS_MAX], scale = v_zero();
+    vf column[COLUMNS_MAX];
+    struct column_state state = {.scale = v_zero()};
     if (n_rows == SIMD_LANES)
         for (; i + per_call <= n_k; i += per_call) {
-            columns(dtype, column, p, stride, k + i, &scale);
+            columns(dtype, column, rows, k + i, n_k - i, &state);
             UNROLL for (size_t j = 0; j < per_call; j++) v_store(to + (i + j) * NR, column[j]);
         }
     for (; i < n_k; i += per_call) {
         size_t n = smaller(per_call, n_k - i);
-        columns_edge(dtype, column, p, stride, k + i, n_rows, n, &scale);
+        columns_edge(dtype, column, rows, k + i, n_rows, n_k - i, &state);
         for (size_t j = 0; j < n; j++)
             v_store(to + (i + j) * NR, column[j]);
     }
 }
 
-typedef void pack_fn(float *to, const char *p, size_t stride, size_t n_rows, size_t k, size_t n_k);
+typedef void pack_fn(float *to, const struct column_rows *rows, size_t n_rows, size_t k, size_t n_k);
 
 #define PACK_DTYPE(name, dtype)                                                                                        \
-    static void pack_##name(float *to, const char *p, size_t stride, size_t n_rows, size_t k, size_t n_k)              \
+    static void pack_##name(float *to, const struct column_rows *rows, size_t n_rows, size_t k, size_t n_k)            \
     {                                                                                                                  \
-        pack_dtype(dtype, to, p, stride, n_rows, k, n_k);                                                              \
+        pack_dtype(dtype, to, rows, n_rows, k, n_k);                                                                   \
     }
 
 PACK_DTYPE(f32, DTYPE_F32)
 PACK_DTYPE(f16, DTYPE_F16)
 PACK_DTYPE(bf16, DTYPE_BF16)
 PACK_DTYPE(q8_0, DTYPE_Q8_0)
+PACK_DTYPE(f8, DTYPE_F8_E4M3)
+PACK_DTYPE(f4, DTYPE_F4_E2M1)
 
 static void pack_rows(float *to, const struct tensor *w, size_t row, size_t k, size_t n_k)
 {
-    static pack_fn *const by_dtype[] = {
-        [DTYPE_F32] = pack_f32, [DTYPE_F16] = pack_f16, [DTYPE_BF16] = pack_bf16, [DTYPE_Q8_0] = pack_q8_0};
+    static pack_fn *const by_dtype[] = {[DTYPE_F32] = pack_f32,   [DTYPE_F16] = pack_f16,    [DTYPE_BF16] = pack_bf16,
+                                        [DTYPE_Q8_0] = pack_q8_0, [DTYPE_F8_E4M3] = pack_f8, [DTYPE_F4_E2M1] = pack_f4};
     size_t n_rows = row < w->shape[0] ? smaller(SIMD_LANES, w->shape[0] - row) : 0;
-    const char *p = tensor_row(w, n_rows ? row : 0);
-    by_dtype[w->dtype](to, p, dtype_bytes(w->dtype, w->stride[0]), n_rows, k, n_k);
+    const struct column_rows rows = column_rows(w, n_rows ? row : 0);
+    by_dtype[w->dtype](to, &rows, n_rows, k, n_k);
 }
 
 /* Outputs of one panel: NR of w, or SIMD_LANES of w beside the same of w2. */
@@ -213,8 +216,12 @@ static void copy_row(const struct gemm_job *job, float *to, size_t row, size_t k
 
 /* ---- a task ---------------------------------------------------------------------------------------------------- */
 
-/* As few blocks as can be, of nearly equal length, starting at blocks of Q8_0. */
-static size_t block_of_k(size_t k) { return ceil_div(ceil_div(k, ceil_div(k, KC_MAX)), Q8_0_BLOCK) * Q8_0_BLOCK; }
+/* As few blocks of k as can be, of nearly equal length, starting where a walk over the columns can. */
+static size_t block_of_k(const struct gemm_job *job)
+{
+    size_t unit = larger(column_block(job->w->dtype), job->w2 ? column_block(job->w2->dtype) : 1);
+    return ceil_div(ceil_div(job->k, ceil_div(job->k, KC_MAX)), unit) * unit;
+}
 
 /* Where a row of the next block will be read; `none`, which is at hand, when there is no such place. */
 static const float *ahead_row(const struct gemm_job *job, const struct task *t, size_t row, size_t k, const float *none)
@@ -237,7 +244,7 @@ static void run_task(const struct plan *plan, const struct task *t, int thread)
     if (job->w2) /* sums for the second matrix lie right of all those for the first */
         right = GROUP_PANELS * SIMD_LANES;
 
-    const size_t kc = block_of_k(job->k);
+    const size_t kc = block_of_k(job);
     for (size_t k = 0; k < job->k; k += kc) {
         size_t n_k = smaller(kc, job->k - k);
         for (size_t p = 0; p < t->n_panels; p++)

@@ -14,6 +14,7 @@
 struct stream {
     struct tensor *y;
     const struct tensor *x, *w, *w2; /* w2: up of swiglu, or NULL */
+    struct matvec_input input;       /* x                         */
     struct finish finish;
     const size_t *starts; /* of each task's run of blocks */
 };
@@ -24,7 +25,7 @@ static void block_sums(const struct stream *s, const struct tensor *w, size_t bl
     struct weight_rows rows = matvec_block(w, block), next = rows;
     if (block + 1 < end)
         next = matvec_block(w, block + 1);
-    SIMD_NAME(matvec)(rows, s->x->data, s->x->stride[0], s->x->shape[0], sums, &next);
+    SIMD_NAME(matvec)(rows, &s->input, sums, &next);
 }
 
 static void stream_task(void *ctx, size_t task, int thread)
@@ -58,6 +59,7 @@ static void stream(struct run *run, struct stream *s)
     size_t n_blocks = matvec_blocks(s->y->shape[1]), whole[] = {0, n_blocks};
     if (s->x->shape[0] == 0)
         return;
+    s->input = SIMD_NAME(matvec_input)(s->x->data, s->x->stride[0], s->x->shape[0], s->x->shape[1]);
     if (s->w->shape[0] * s->w->shape[1] <= SMALL_WEIGHTS) {
         s->starts = whole;
         stream_task(s, 0, 0);

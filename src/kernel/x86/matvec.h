@@ -37,10 +37,19 @@ static inline size_t matvec_runs(size_t n_blocks, int n_threads, size_t *starts)
     return n;
 }
 
-/* out[i * MATVEC_ROWS + r] = x_i . row (first + r) of w, for i < m and r < n. Rows of x are x_stride elements apart.
- * next: what the caller will read afterwards, or NULL. */
-void SIMD_NAME(matvec)(struct weight_rows rows, const float *x, size_t x_stride, size_t m,
-                       float out[MATVEC_MAX_M * MATVEC_ROWS], const struct weight_rows *next);
+struct matvec_input { /* m rows of n_k values */
+    const float *x;
+    size_t stride, m, n_k;
+    bool is_moderate; /* see matvec_simd.c */
+};
+
+/* Looks at the values. */
+struct matvec_input SIMD_NAME(matvec_input)(const float *x, size_t stride, size_t m, size_t n_k);
+
+/* out[i * MATVEC_ROWS + r] = x_i . row (first + r) of w, for i < m and r < n. next: what the caller will read afterwards,
+ * or NULL. */
+void SIMD_NAME(matvec)(struct weight_rows rows, const struct matvec_input *x, float out[MATVEC_MAX_M * MATVEC_ROWS],
+                       const struct weight_rows *next);
 
 /* For the first rows of a task, which were nobody's next: asks for what a call reads first. */
 void SIMD_NAME(matvec_begin)(struct weight_rows rows);

@@ -64,12 +64,13 @@ static bool choose(struct run *run, const struct tensor *x, const struct moe_wei
 struct streamed { /* a chosen expert, or the shared one */
     const struct mlp_weights *w;
     float *hidden;
+    struct matvec_input input; /* hidden, when it is complete */
     float weight;
     size_t first_block; /* of its hidden rows among those of all experts */
 };
 
 struct decode {
-    const float *x;
+    struct matvec_input x;
     float *y;
     size_t dim;
     bool round;
@@ -109,8 +110,8 @@ static void hidden_task(void *ctx, size_t task, int thread)
         struct hidden_block next = hidden_block(d, block + 1 < end ? block + 1 : block);
         struct weight_rows next_gate = matvec_block(&next.expert->w->gate, next.block);
         struct weight_rows next_up = matvec_block(&next.expert->w->up, next.block);
-        SIMD_NAME(matvec)(gate_rows, d->x, 0, 1, gate, &next_gate);
-        SIMD_NAME(matvec)(up_rows, d->x, 0, 1, up, &next_up);
+        SIMD_NAME(matvec)(gate_rows, &d->x, gate, &next_gate);
+        SIMD_NAME(matvec)(up_rows, &d->x, up, &next_up);
         finish_swiglu(d->round, d->limit, gate_rows.n, at.expert->hidden + gate_rows.first, gate, up);
         at = next, gate_rows = next_gate, up_rows = next_up;
     }
@@ -148,7 +149,7 @@ static void down_task(void *ctx, size_t task, int thread)
             struct weight_rows next = rows;
             if (!last || block + 1 < end)
                 next = matvec_block(&d->experts[last ? 0 : e + 1].w->down, block + last);
-            SIMD_NAME(matvec)(rows, d->experts[e].hidden, 0, 1, sum, &next);
+            SIMD_NAME(matvec)(rows, &d->experts[e].input, sum, &next);
             add_expert(d, e, total, sum);
             rows = next;
         }
@@ -164,7 +165,7 @@ static void moe_one(struct run *run, struct tensor *y, const struct tensor *x, s
     const int32_t *ids = c->ids + row * w->top_k;
     const float *weights = c->weights + row * w->top_k;
     struct arena_mark mark = arena_save(run->arena);
-    struct decode d = {.x = tensor_row(x, row),
+    struct decode d = {.x = SIMD_NAME(matvec_input)(tensor_row(x, row), 0, 1, x->shape[1]),
                        .y = tensor_row(y, row),
                        .dim = x->shape[1],
                        .round = run->act == FATHOM_BF16,
@@ -187,6 +188,8 @@ static void moe_one(struct run *run, struct tensor *y, const struct tensor *x, s
     d.starts = starts;
     if (starts) {
         pool_run(run->pool, matvec_runs(d.n_blocks, n_threads, starts), hidden_task, &d);
+        for (size_t e = 0; e < d.n_experts; e++)
+            d.experts[e].input = SIMD_NAME(matvec_input)(d.experts[e].hidden, 0, 1, d.experts[e].w->gate.shape[0]);
         pool_run(run->pool, matvec_runs(n_out, n_threads, starts), down_task, &d);
     }
     arena_restore(run->arena, mark);
