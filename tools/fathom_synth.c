@@ -2,7 +2,8 @@
  *
  * Writes a checkpoint folder of synth-v1 weights: DIR/model.safetensors in bf16 with the published names, and
  * DIR/config.json. KIND is ocr1 or ocr2; the published sizes are built in, CONFIG (either dialect) gives others. Or it is
- * v4, always with a CONFIG, in the published names and dtypes as far as these are not quantised. No tokenizer is written.
+ * v4, always with a CONFIG, in the published names and dtypes: FP8
+ * and FP4 when the config has a quantization_config. No tokenizer is written.
  * Tensors are made and written in pieces, so that the memory needed does not depend on the size. */
 #include <errno.h>
 #include <stdio.h>

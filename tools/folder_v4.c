@@ -57,8 +57,6 @@ enum fathom_status write_folder_v4(const char *dir, const char *config_path, str
     if (status)
         return status;
     status = v4_config_parse(&c, text, n, err);
-    if (!status && c.is_quantised)
-        status = fail(err, FATHOM_EUNSUPPORTED, "quantization_config: only weights that are not quantised are made");
     if (status)
         fail_at(err, "'%s': ", config_path);
     if (!status && mkdir(dir, 0777) && errno != EEXIST)

@@ -34,9 +34,9 @@ static void bind_compressor(struct binder *b, struct v4_compressor *w, const cha
     snprintf(leaf, sizeof leaf, "%s.ape", name);
     bind_matrix(b, &w->ape, leaf, ratio, width);
     snprintf(leaf, sizeof leaf, "%s.wkv.weight", name);
-    bind_matrix(b, &w->value_w, leaf, width, dim);
+    bind_linear(b, &w->value_w, leaf, width, dim);
     snprintf(leaf, sizeof leaf, "%s.wgate.weight", name);
-    bind_matrix(b, &w->score_w, leaf, width, dim);
+    bind_linear(b, &w->score_w, leaf, width, dim);
     snprintf(leaf, sizeof leaf, "%s.norm.weight", name);
     bind_vector(b, &w->norm, leaf, entry_dim);
     if (!b->status && w->ape.dtype != DTYPE_F32)
@@ -48,20 +48,20 @@ static void bind_attention(struct binder *b, struct v4_attention *w, const struc
 {
     size_t q_dim = c->n_heads * c->head_dim;
     w->ratio = ratio;
-    bind_matrix(b, &w->q_a, "attn.wq_a.weight", c->q_rank, c->dim);
+    bind_linear(b, &w->q_a, "attn.wq_a.weight", c->q_rank, c->dim);
     bind_vector(b, &w->q_norm, "attn.q_norm.weight", c->q_rank);
-    bind_matrix(b, &w->q_b, "attn.wq_b.weight", q_dim, c->q_rank);
-    bind_matrix(b, &w->kv, "attn.wkv.weight", c->head_dim, c->dim);
+    bind_linear(b, &w->q_b, "attn.wq_b.weight", q_dim, c->q_rank);
+    bind_linear(b, &w->kv, "attn.wkv.weight", c->head_dim, c->dim);
     bind_vector(b, &w->kv_norm, "attn.kv_norm.weight", c->head_dim);
     bind_vector(b, &w->sinks, "attn.attn_sink", c->n_heads);
-    bind_matrix(b, &w->o_a, "attn.wo_a.weight", c->o_groups * c->o_rank, q_dim / c->o_groups);
-    bind_matrix(b, &w->o_b, "attn.wo_b.weight", c->dim, c->o_groups * c->o_rank);
+    bind_linear(b, &w->o_a, "attn.wo_a.weight", c->o_groups * c->o_rank, q_dim / c->o_groups);
+    bind_linear(b, &w->o_b, "attn.wo_b.weight", c->dim, c->o_groups * c->o_rank);
     if (ratio > 0)
         bind_compressor(b, &w->main, "attn.compressor", ratio, c->head_dim, c->dim);
     if (ratio == V4_CSA_RATIO) {
         bind_compressor(b, &w->index, "attn.indexer.compressor", ratio, c->index_head_dim, c->dim);
-        bind_matrix(b, &w->index_q_b, "attn.indexer.wq_b.weight", c->index_n_heads * c->index_head_dim, c->q_rank);
-        bind_matrix(b, &w->index_w, "attn.indexer.weights_proj.weight", c->index_n_heads, c->dim);
+        bind_linear(b, &w->index_q_b, "attn.indexer.wq_b.weight", c->index_n_heads * c->index_head_dim, c->q_rank);
+        bind_linear(b, &w->index_w, "attn.indexer.weights_proj.weight", c->index_n_heads, c->dim);
     }
 }
 
@@ -83,11 +83,11 @@ static void bind_expert(struct binder *b, struct mlp_weights *w, const char *nam
 {
     char leaf[64];
     snprintf(leaf, sizeof leaf, "ffn.%s.w1.weight", name);
-    bind_matrix(b, &w->gate, leaf, hidden, dim);
+    bind_linear(b, &w->gate, leaf, hidden, dim);
     snprintf(leaf, sizeof leaf, "ffn.%s.w3.weight", name);
-    bind_matrix(b, &w->up, leaf, hidden, dim);
+    bind_linear(b, &w->up, leaf, hidden, dim);
     snprintf(leaf, sizeof leaf, "ffn.%s.w2.weight", name);
-    bind_matrix(b, &w->down, leaf, dim, hidden);
+    bind_linear(b, &w->down, leaf, dim, hidden);
 }
 
 /* tid2eid, whose integers are looked at when a token comes by. */
@@ -113,7 +113,7 @@ static void bind_moe(struct binder *b, struct v4_layer *w, struct mlp_weights *e
                      bool is_hash)
 {
     char name[32];
-    bind_matrix(b, &w->gate, "ffn.gate.weight", c->n_experts, c->dim);
+    bind_linear(b, &w->gate, "ffn.gate.weight", c->n_experts, c->dim);
     if (is_hash)
         bind_table(b, &w->table, c);
     else
@@ -188,7 +188,7 @@ enum fathom_status v4_bind(struct v4 *m, const struct v4_config *cfg, const stru
     bind_prefix(&b, "%s", "");
     bind_hyper(&b, &m->head_hyper, "hc_head", c, true);
     bind_vector(&b, &m->norm, "norm.weight", c->dim);
-    bind_matrix(&b, &m->head, "head.weight", c->vocab_size, c->dim);
+    bind_linear(&b, &m->head, "head.weight", c->vocab_size, c->dim);
     return b.status;
 }
 

@@ -41,7 +41,7 @@ struct v4 {
     struct mlp_weights *experts; /* owned; those of all layers                                      */
 };
 
-/* Binds to the published names. Matrices in f32, f16 or bf16. m can be released also when this fails. */
+/* Binds to the published names. Matrices in f32, f16, bf16, or FP8 and FP4 with scales. m can be released also when this fails. */
 enum fathom_status v4_bind(struct v4 *m, const struct v4_config *cfg, const struct weights *w, struct fathom_err *err);
 
 /* One layer's attention alone, and the tables it needs. */

@@ -32,6 +32,14 @@ void bind_matrix(struct binder *b, struct tensor *out, const char *name, size_t 
     bind(b, out, name, 2, (size_t[]){rows, cols});
 }
 
+void bind_linear(struct binder *b, struct tensor *out, const char *name, size_t rows, size_t cols)
+{
+    char full[320];
+    snprintf(full, sizeof full, "%s%s", b->prefix, name);
+    if (!b->status)
+        b->status = weights_get_linear(b->weights, out, rows, cols, b->err, full);
+}
+
 void bind_conv(struct binder *b, struct tensor *out, const char *name, size_t n_out, size_t n_in, size_t kernel)
 {
     bind(b, out, name, 4, (size_t[]){n_out, n_in, kernel, kernel});

@@ -19,6 +19,10 @@ void bind_prefix(struct binder *b, const char *format, ...) __attribute__((forma
 
 void bind_vector(struct binder *b, struct tensor *out, const char *name, size_t n);
 void bind_matrix(struct binder *b, struct tensor *out, const char *name, size_t rows, size_t cols);
+
+/* A matrix that products alone use: also FP8 and FP4 with scales. */
+void bind_linear(struct binder *b, struct tensor *out, const char *name, size_t rows, size_t cols);
+
 void bind_conv(struct binder *b, struct tensor *out, const char *name, size_t n_out, size_t n_in, size_t kernel);
 
 #endif

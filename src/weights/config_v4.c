@@ -136,6 +136,7 @@ static void read_fields(struct config_reader *r, const struct json_node *root, s
     config_only_bool(r, &s, "tie_word_embeddings", false);
     read_ratios(r, &s, c);
     c->is_quantised = config_field(r, &s, "quantization_config") != NULL;
+    c->has_fp8_experts = json_is_string(config_field(r, &s, "expert_dtype"), "fp8");
 }
 
 static enum fathom_status check(const struct v4_config *c, struct fathom_err *err)
@@ -153,6 +154,9 @@ static enum fathom_status check(const struct v4_config *c, struct fathom_err *er
     if (c->n_hash_layers > c->n_layers)
         return fail(err, FATHOM_EFORMAT, "num_hash_layers is %zu, but there are %zu layers", c->n_hash_layers,
                     c->n_layers);
+    if (c->is_quantised && !c->has_fp8_experts && (c->dim % F4_BLOCK || c->expert_dim % F4_BLOCK))
+        return fail(err, FATHOM_EFORMAT, "experts of %zu x %zu weights cannot be cut into FP4 blocks of %d",
+                    c->expert_dim, c->dim, F4_BLOCK);
     if ((size_t)c->bos_id >= c->vocab_size || (size_t)c->eos_id >= c->vocab_size)
         return fail(err, FATHOM_EFORMAT, "bos_token_id %d or eos_token_id %d is outside the vocabulary of %zu",
                     (int)c->bos_id, (int)c->eos_id, c->vocab_size);

@@ -19,6 +19,7 @@ struct v4_config {                                                    /* as publ
     double yarn_factor, yarn_context, yarn_beta_fast, yarn_beta_slow; /* 16, 65536, 32, 1; off: 1      */
     int32_t bos_id, eos_id;                                           /* 0, 1                          */
     bool is_quantised;                                                /* has a quantization_config     */
+    bool has_fp8_experts;                                             /* expert_dtype is fp8, not fp4  */
 };
 
 /* Reads a config.json. What it does not say is as published for Flash, except that compress_ratios must be there for other

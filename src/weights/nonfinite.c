@@ -28,6 +28,14 @@ static bool any_scale(const uint8_t *blocks, size_t n_blocks)
     return found;
 }
 
+static bool any_8(const uint8_t *x, size_t n, uint8_t nan, uint8_t sign)
+{
+    unsigned found = 0;
+    for (size_t i = 0; i < n; i++)
+        found |= (x[i] | sign) == nan;
+    return found;
+}
+
 static bool chunk_is_bad(const struct tensor *t, size_t first, size_t n)
 {
     const uint8_t *at = (const uint8_t *)t->data + dtype_bytes(t->dtype, first);
@@ -36,9 +44,13 @@ static bool chunk_is_bad(const struct tensor *t, size_t first, size_t n)
     case DTYPE_F16: return any_16((const uint16_t *)at, n, 0x7c00u);
     case DTYPE_BF16: return any_16((const uint16_t *)at, n, 0x7f80u);
     case DTYPE_Q8_0: return any_scale(at, n / Q8_0_BLOCK);
+    case DTYPE_F8_E4M3: return any_8(at, n, 0xff, 0x80);
+    case DTYPE_F8_E8M0: return any_8(at, n, 0xff, 0);
     case DTYPE_I32:
     case DTYPE_I64:
-    case DTYPE_U8: break;
+    case DTYPE_F4_E2M1:
+    case DTYPE_U8:
+    case DTYPE_I8: break;
     }
     return false;
 }

@@ -15,10 +15,14 @@ static const struct file_dtype {
     uint8_t size; /* bytes an element                                     */
     int8_t dtype; /* enum dtype, -1: kept, but of no use to struct tensor */
 } file_dtypes[] = {
-    {"BOOL", 1, -1},       {"U8", 1, DTYPE_U8},     {"I8", 1, -1},         {"F8_E4M3", 1, -1},
-    {"F8_E5M2", 1, -1},    {"F8_E8M0", 1, -1},      {"U16", 2, -1},        {"I16", 2, -1},
-    {"F16", 2, DTYPE_F16}, {"BF16", 2, DTYPE_BF16}, {"U32", 4, -1},        {"I32", 4, DTYPE_I32},
-    {"F32", 4, DTYPE_F32}, {"U64", 8, -1},          {"I64", 8, DTYPE_I64}, {"F64", 8, -1},
+    {"BOOL", 1, -1},       {"U8", 1, DTYPE_U8},
+    {"I8", 1, DTYPE_I8},   {"F8_E4M3", 1, DTYPE_F8_E4M3},
+    {"F8_E5M2", 1, -1},    {"F8_E8M0", 1, DTYPE_F8_E8M0},
+    {"U16", 2, -1},        {"I16", 2, -1},
+    {"F16", 2, DTYPE_F16}, {"BF16", 2, DTYPE_BF16},
+    {"U32", 4, -1},        {"I32", 4, DTYPE_I32},
+    {"F32", 4, DTYPE_F32}, {"U64", 8, -1},
+    {"I64", 8, DTYPE_I64}, {"F64", 8, -1},
 };
 
 struct header {

@@ -17,10 +17,14 @@ static const char *file_dtype(enum dtype dtype)
     case DTYPE_F32: return "F32";
     case DTYPE_F16: return "F16";
     case DTYPE_BF16: return "BF16";
+    case DTYPE_F8_E4M3: return "F8_E4M3";
+    case DTYPE_F8_E8M0: return "F8_E8M0";
     case DTYPE_I32: return "I32";
     case DTYPE_I64: return "I64";
     case DTYPE_U8:
     case DTYPE_Q8_0: return "U8";
+    case DTYPE_F4_E2M1: /* never written: a file has its bytes */
+    case DTYPE_I8: return "I8";
     }
     return "";
 }

@@ -1,10 +1,12 @@
 #include "weights/synth_v4.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "weights/safetensors.h"
+#include "weights/synth_blocks.h"
 
 #define PIECE_BYTES ((size_t)8 << 20)
 
@@ -43,16 +45,59 @@ static void fill_table(int64_t *dst, const struct v4_tensor *t, size_t first, si
     }
 }
 
-void synth_v4_fill(void *dst, const struct v4_tensor *t, size_t first, size_t count, size_t n_experts,
-                   struct pool *pool)
+/* The matrix that t is, or whose scales it holds; name has room for its name. */
+static struct synth_blocks blocks_of(const struct v4_tensor *t, char name[96])
+{
+    struct v4_tensor matrix = *t;
+    if (t->dtype == DTYPE_F8_E8M0) {
+        int n = (int)(strlen(t->name) - strlen("scale"));
+        snprintf(matrix.name, sizeof matrix.name, "%.*sweight", n, t->name);
+        matrix.dtype = t->of;
+        matrix.shape[0] = t->of_shape[0];
+        matrix.shape[1] = t->of_shape[1];
+    }
+    memcpy(name, matrix.name, sizeof matrix.name);
+    return (struct synth_blocks){name, matrix.dtype, matrix.shape[0], matrix.shape[1], synth_v4_rule(&matrix)};
+}
+
+static enum fathom_status fill_blocks(void *dst, const struct v4_tensor *t, size_t first, size_t count,
+                                      struct pool *pool, struct fathom_err *err)
+{
+    char name[96];
+    struct synth_blocks b = blocks_of(t, name);
+    size_t row = first / t->shape[1], n = count / t->shape[1];
+    if (t->dtype != DTYPE_F8_E8M0)
+        return synth_fill_codes(dst, &b, row, n, pool, err);
+    if (b.dtype == DTYPE_F8_E4M3) {
+        row *= F8_BLOCK;
+        n = n * F8_BLOCK < b.rows - row ? n * F8_BLOCK : b.rows - row;
+    }
+    return synth_fill_scales(dst, &b, row, n, pool, err);
+}
+
+enum fathom_status synth_v4_fill(void *dst, const struct v4_tensor *t, size_t first, size_t count, size_t n_experts,
+                                 struct pool *pool, struct fathom_err *err)
 {
     struct synth_range range = synth_v4_rule(t);
-    if (t->dtype == DTYPE_I64)
-        fill_table(dst, t, first, count, n_experts);
-    else if (t->dtype == DTYPE_F32)
-        synth_fill_f32(dst, t->name, first, count, range.center, range.amp, pool);
-    else
-        synth_fill_bf16(dst, t->name, first, count, range.center, range.amp, pool);
+    switch (t->dtype) {
+    case DTYPE_F8_E4M3:
+    case DTYPE_F4_E2M1:
+    case DTYPE_F8_E8M0: return fill_blocks(dst, t, first, count, pool, err);
+    case DTYPE_I64: fill_table(dst, t, first, count, n_experts); break;
+    case DTYPE_F32: synth_fill_f32(dst, t->name, first, count, range.center, range.amp, pool); break;
+    default: synth_fill_bf16(dst, t->name, first, count, range.center, range.amp, pool);
+    }
+    return FATHOM_OK;
+}
+
+/* What a file holds: FP4 is bytes there. */
+static struct tensor stored(const struct v4_tensor *t, void *data)
+{
+    if (t->n_dims == 1)
+        return tensor_1d(t->dtype, data, t->shape[0]);
+    if (t->dtype == DTYPE_F4_E2M1)
+        return tensor_2d(DTYPE_I8, data, t->shape[0], t->shape[1] / 2);
+    return tensor_2d(t->dtype, data, t->shape[0], t->shape[1]);
 }
 
 enum fathom_status synth_v4_weights(struct weights **out, const struct v4_tensor *tensors, size_t n, size_t n_experts,
@@ -67,10 +112,12 @@ enum fathom_status synth_v4_weights(struct weights **out, const struct v4_tensor
             status = fail_nomem(err, bytes, t->name);
             break;
         }
-        synth_v4_fill(data, t, 0, count, n_experts, pool);
-        struct tensor tensor = t->n_dims == 1 ? tensor_1d(t->dtype, data, t->shape[0])
-                                              : tensor_2d(t->dtype, data, t->shape[0], t->shape[1]);
-        status = weights_add(*out, t->name, &tensor, err);
+        status = synth_v4_fill(data, t, 0, count, n_experts, pool, err);
+        struct tensor tensor = stored(t, data);
+        if (status)
+            free(data);
+        else
+            status = weights_add(*out, t->name, &tensor, err);
     }
     if (status) {
         weights_close(*out);
@@ -79,11 +126,23 @@ enum fathom_status synth_v4_weights(struct weights **out, const struct v4_tensor
     return status;
 }
 
+/* Of one element, in half bytes. */
+static size_t element_width(enum dtype dtype) { return dtype_bytes(dtype, 2); }
+
 static int by_width(const void *a, const void *b)
 {
     const struct v4_tensor *const *x = a, *const *y = b;
-    size_t wide = dtype_bytes((*x)->dtype, 1), other = dtype_bytes((*y)->dtype, 1);
+    size_t wide = element_width((*x)->dtype), other = element_width((*y)->dtype);
     return wide != other ? (wide > other ? -1 : 1) : *x < *y ? -1 : *x > *y;
+}
+
+/* Elements that a piece holds, whole rows of blocks where there are such. */
+static size_t piece_elements(const struct v4_tensor *t)
+{
+    size_t n = 2 * PIECE_BYTES / element_width(t->dtype),
+           rows = t->dtype == DTYPE_F8_E8M0 && t->of == DTYPE_F8_E4M3 ? 1 : SYNTH_BLOCK_ROWS;
+    bool has_blocks = t->dtype == DTYPE_F8_E4M3 || t->dtype == DTYPE_F4_E2M1 || t->dtype == DTYPE_F8_E8M0;
+    return has_blocks ? n / (rows * t->shape[1]) * rows * t->shape[1] : n;
 }
 
 static enum fathom_status write_all(const char *path, const struct v4_tensor *const *order, size_t n, size_t n_experts,
@@ -91,16 +150,18 @@ static enum fathom_status write_all(const char *path, const struct v4_tensor *co
                                     struct fathom_err *err)
 {
     struct safetensors_writer *writer = NULL;
-    for (size_t i = 0; i < n; i++)
-        specs[i] = (struct safetensors_spec){
-            order[i]->name, order[i]->dtype, order[i]->n_dims, {order[i]->shape[0], order[i]->shape[1]}};
+    for (size_t i = 0; i < n; i++) {
+        struct tensor t = stored(order[i], NULL);
+        specs[i] = (struct safetensors_spec){order[i]->name, t.dtype, t.n_dims, {t.shape[0], t.shape[1]}};
+    }
     enum fathom_status status = safetensors_create(&writer, path, specs, n, err);
     for (size_t i = 0; !status && i < n; i++) {
-        size_t count = v4_tensor_elements(order[i]), size = dtype_bytes(order[i]->dtype, 1);
-        for (size_t first = 0; !status && first < count; first += PIECE_BYTES / size) {
-            size_t m = count - first < PIECE_BYTES / size ? count - first : PIECE_BYTES / size;
-            synth_v4_fill(piece, order[i], first, m, n_experts, pool);
-            status = safetensors_append(writer, piece, m * size, err);
+        size_t count = v4_tensor_elements(order[i]), most = piece_elements(order[i]);
+        for (size_t first = 0; !status && first < count; first += most) {
+            size_t m = count - first < most ? count - first : most;
+            status = synth_v4_fill(piece, order[i], first, m, n_experts, pool, err);
+            if (!status)
+                status = safetensors_append(writer, piece, dtype_bytes(order[i]->dtype, m), err);
         }
     }
     if (!status)

@@ -32,6 +32,24 @@ __attribute__((format(printf, 5, 6))) static void add(struct list *l, enum dtype
     va_end(args);
 }
 
+/* A matrix that is quantised when the config says so, with its scales: "<name>.weight" and "<name>.scale". */
+static void add_matrix(struct list *l, const struct v4_config *c, enum dtype quantised, size_t rows, size_t cols,
+                       const char *prefix, const char *name)
+{
+    enum dtype dtype = c->is_quantised ? quantised : DTYPE_BF16;
+    add(l, dtype, rows, cols, "%s%s.weight", prefix, name);
+    if (dtype == DTYPE_BF16)
+        return;
+    size_t shape[2];
+    scale_shape(dtype, rows, cols, shape);
+    add(l, DTYPE_F8_E8M0, shape[0], shape[1], "%s%s.scale", prefix, name);
+    if (l->failed)
+        return;
+    l->items[l->n - 1].of = dtype;
+    l->items[l->n - 1].of_shape[0] = rows;
+    l->items[l->n - 1].of_shape[1] = cols;
+}
+
 static void add_compressor(struct list *l, const char *prefix, size_t ratio, size_t width, size_t dim)
 {
     size_t rows = ratio == V4_CSA_RATIO ? 2 * width : width;
@@ -47,20 +65,20 @@ static void add_attention(struct list *l, const struct v4_config *c, size_t laye
     char prefix[64], name[96];
     snprintf(prefix, sizeof prefix, "layers.%zu.attn.", layer);
     add(l, DTYPE_F32, c->n_heads, 0, "%sattn_sink", prefix);
-    add(l, DTYPE_BF16, c->q_rank, c->dim, "%swq_a.weight", prefix);
+    add_matrix(l, c, DTYPE_F8_E4M3, c->q_rank, c->dim, prefix, "wq_a");
     add(l, DTYPE_BF16, c->q_rank, 0, "%sq_norm.weight", prefix);
-    add(l, DTYPE_BF16, q_dim, c->q_rank, "%swq_b.weight", prefix);
-    add(l, DTYPE_BF16, c->head_dim, c->dim, "%swkv.weight", prefix);
+    add_matrix(l, c, DTYPE_F8_E4M3, q_dim, c->q_rank, prefix, "wq_b");
+    add_matrix(l, c, DTYPE_F8_E4M3, c->head_dim, c->dim, prefix, "wkv");
     add(l, DTYPE_BF16, c->head_dim, 0, "%skv_norm.weight", prefix);
-    add(l, DTYPE_BF16, c->o_groups * c->o_rank, q_dim / c->o_groups, "%swo_a.weight", prefix);
-    add(l, DTYPE_BF16, c->dim, c->o_groups * c->o_rank, "%swo_b.weight", prefix);
+    add_matrix(l, c, DTYPE_F8_E4M3, c->o_groups * c->o_rank, q_dim / c->o_groups, prefix, "wo_a");
+    add_matrix(l, c, DTYPE_F8_E4M3, c->dim, c->o_groups * c->o_rank, prefix, "wo_b");
     if (ratio == 0)
         return;
     snprintf(name, sizeof name, "%scompressor.", prefix);
     add_compressor(l, name, ratio, c->head_dim, c->dim);
     if (ratio != V4_CSA_RATIO)
         return;
-    add(l, DTYPE_BF16, c->index_n_heads * c->index_head_dim, c->q_rank, "%sindexer.wq_b.weight", prefix);
+    add_matrix(l, c, DTYPE_F8_E4M3, c->index_n_heads * c->index_head_dim, c->q_rank, prefix, "indexer.wq_b");
     add(l, DTYPE_BF16, c->index_n_heads, c->dim, "%sindexer.weights_proj.weight", prefix);
     snprintf(name, sizeof name, "%sindexer.compressor.", prefix);
     add_compressor(l, name, ratio, c->index_head_dim, c->dim);
@@ -74,11 +92,12 @@ static void add_hyper(struct list *l, size_t layer, const char *part, const stru
     add(l, DTYPE_F32, 3, 0, "layers.%zu.hc_%s_scale", layer, part);
 }
 
-static void add_expert(struct list *l, const char *prefix, size_t hidden, size_t dim)
+static void add_expert(struct list *l, const struct v4_config *c, enum dtype quantised, const char *prefix,
+                       size_t hidden, size_t dim)
 {
-    add(l, DTYPE_BF16, hidden, dim, "%sw1.weight", prefix);
-    add(l, DTYPE_BF16, hidden, dim, "%sw3.weight", prefix);
-    add(l, DTYPE_BF16, dim, hidden, "%sw2.weight", prefix);
+    add_matrix(l, c, quantised, hidden, dim, prefix, "w1");
+    add_matrix(l, c, quantised, hidden, dim, prefix, "w3");
+    add_matrix(l, c, quantised, dim, hidden, prefix, "w2");
 }
 
 static void add_experts(struct list *l, const struct v4_config *c, size_t layer)
@@ -90,10 +109,10 @@ static void add_experts(struct list *l, const struct v4_config *c, size_t layer)
     else
         add(l, DTYPE_F32, c->n_experts, 0, "layers.%zu.ffn.gate.bias", layer);
     snprintf(prefix, sizeof prefix, "layers.%zu.ffn.shared_experts.", layer);
-    add_expert(l, prefix, c->n_shared * c->expert_dim, c->dim);
+    add_expert(l, c, DTYPE_F8_E4M3, prefix, c->n_shared * c->expert_dim, c->dim);
     for (size_t e = 0; e < c->n_experts; e++) {
         snprintf(prefix, sizeof prefix, "layers.%zu.ffn.experts.%zu.", layer, e);
-        add_expert(l, prefix, c->expert_dim, c->dim);
+        add_expert(l, c, c->has_fp8_experts ? DTYPE_F8_E4M3 : DTYPE_F4_E2M1, prefix, c->expert_dim, c->dim);
     }
 }
 

@@ -1,5 +1,5 @@
-/* Every tensor of a DeepSeek-V4 checkpoint that is not quantised, by published name (spec deepseek-v4 §1.3), for weights
- * that are made. The draft layer is left out. */
+/* Every tensor of a DeepSeek-V4 checkpoint by published name (spec deepseek-v4 §1.3), for weights that are made. The draft
+ * layer is left out. When the config says so, matrices are FP8 and experts FP4, each followed by its scales. */
 #ifndef FATHOM_WEIGHTS_V4_TENSORS_H
 #define FATHOM_WEIGHTS_V4_TENSORS_H
 
@@ -7,9 +7,11 @@
 
 struct v4_tensor {
     char name[96];
-    enum dtype dtype; /* BF16, F32 or I64 */
+    enum dtype dtype; /* BF16, F32, I64, F8_E4M3, F4_E2M1 or F8_E8M0 */
     int n_dims;
     size_t shape[2];
+    enum dtype of;      /* of scales: the dtype of their matrix, ...   */
+    size_t of_shape[2]; /* ... and its shape                           */
 };
 
 /* All tensors of the model. *out is the caller's to free. */

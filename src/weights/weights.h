@@ -46,6 +46,12 @@ size_t weights_copied_bytes(const struct weights *w);                         /*
 enum fathom_status weights_get(const struct weights *w, struct tensor *out, int n_dims, const size_t *shape,
                                struct fathom_err *err, const char *format, ...) __attribute__((format(printf, 6, 7)));
 
+/* The same for a matrix [rows, cols] that products alone use, which may also be F8_E4M3, or I8 [rows, cols / 2] holding FP4
+ * codes, each with its scales beside it: "x.weight" and "x.scale", F8_E8M0 (spec deepseek-v4 §1.3). Scales are looked
+ * through for NaN, weights are not read. */
+enum fathom_status weights_get_linear(const struct weights *w, struct tensor *out, size_t rows, size_t cols,
+                                      struct fathom_err *err, const char *name);
+
 /* Looks for NaN and infinities: true when one was found, and then *name is the first such tensor. Reads everything. */
 bool weights_find_nonfinite(const struct weights *w, const char **name);
 

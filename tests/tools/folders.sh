@@ -55,8 +55,14 @@ cmp "$tmp/v4/model.safetensors" "$tmp/v4_again/model.safetensors" || fail "weigh
 cmp "$tmp/v4/config.json" tests/golden/v4_tiny_config.json || fail "config.json was changed"
 expect 2 '^usage: fathom-synth' "$synth" v4 "$tmp/x"
 expect 1 "config.json': neither architectures nor model_type is DeepSeek-V4's" "$synth" v4 models/mini/config.json "$tmp/x"
-echo '{"model_type": "deepseek_v4", "quantization_config": {"fmt": "e4m3"}}' >"$tmp/bad.json"
-expect 1 "bad.json': quantization_config: only weights" "$synth" v4 "$tmp/bad.json" "$tmp/x"
+echo '{"model_type": "deepseek_v4", "quantization_config": {"fmt": "e4m3"}, "moe_intermediate_size": 33}' >"$tmp/bad.json"
+expect 1 "bad.json': experts of 33 x 4096 weights cannot be cut into FP4" "$synth" v4 "$tmp/bad.json" "$tmp/x"
+# Quantised: FP8 and FP4 are about a third of the bytes, scales included.
+sed '1a "quantization_config": {"fmt": "e4m3"},' tests/golden/v4_tiny_config.json >"$tmp/native.json"
+expect 0 '' "$synth" v4 "$tmp/native.json" "$tmp/v4_native"
+before=$(wc -c <"$tmp/v4/model.safetensors") after=$(wc -c <"$tmp/v4_native/model.safetensors")
+((after < before)) || fail "$before bytes became $after"
+grep -aq F8_E8M0 "$tmp/v4_native/model.safetensors" || fail "no scales"
 
 # What cannot work leaves nothing behind.
 expect 1 "^fathom-synth: cannot open '$tmp/none.json': No such file" "$synth" ocr2 "$tmp/none.json" "$tmp/x"

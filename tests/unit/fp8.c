@@ -72,9 +72,52 @@ static void products(void **state)
         }
 }
 
+/* Of all codes the nearest, ties to the even one: looked for among neighbours of every midpoint. */
+static void encode(void **state)
+{
+    (void)state;
+    for (unsigned b = 0; b < 256; b++)
+        if ((b & 0x7f) != 0x7f)
+            assert_int_equal(e4m3_from_f32(e4m3_to_f32((uint8_t)b)), b);
+    for (unsigned b = 0; b < 16; b++)
+        assert_int_equal(e2m1_from_f32(e2m1_to_f32((uint8_t)b)), b);
+    for (unsigned b = 0; b < 0x7e; b++) {
+        float low = e4m3_to_f32((uint8_t)b), high = e4m3_to_f32((uint8_t)(b + 1)), middle = (low + high) / 2;
+        assert_int_equal(e4m3_from_f32(middle), b % 2 ? b + 1 : b);
+        assert_int_equal(e4m3_from_f32(nextafterf(middle, 0)), b);
+        assert_int_equal(e4m3_from_f32(-nextafterf(middle, 1e9f)), (b + 1) | 0x80);
+    }
+    for (unsigned b = 0; b < 7; b++) {
+        float middle = (e2m1_to_f32((uint8_t)b) + e2m1_to_f32((uint8_t)(b + 1))) / 2;
+        assert_int_equal(e2m1_from_f32(middle), b % 2 ? b + 1 : b);
+        assert_int_equal(e2m1_from_f32(nextafterf(middle, 0)), b);
+        assert_int_equal(e2m1_from_f32(-nextafterf(middle, 1e9f)), (b + 1) | 8);
+    }
+    assert_int_equal(e4m3_from_f32(1e9f), 0x7e);
+    assert_int_equal(e4m3_from_f32(-INFINITY), 0xfe);
+    assert_int_equal(e4m3_from_f32(NAN), 0x7f);
+    assert_int_equal(e4m3_from_f32(-0.0f), 0x80);
+    assert_int_equal(e4m3_from_f32(1e-40f), 0);
+    assert_int_equal(e2m1_from_f32(-100.0f), 15);
+}
+
+/* The check values of spec deepseek-v4 §9. */
+static void scales(void **state)
+{
+    (void)state;
+    assert_int_equal(e8m0_scale(448, 448), 127);
+    assert_int_equal(e8m0_scale(449, 448), 128);
+    assert_int_equal(e8m0_scale(1e-4f, 448), 127 - 22);
+    assert_int_equal(e8m0_scale(6, 6), 127);
+    assert_int_equal(e8m0_scale(6.5f, 6), 128);
+    assert_int_equal(e8m0_scale(448 * 0x1p-20f, 448), 107);
+    assert_int_equal(e8m0_scale(0, 448), 0);
+    assert_int_equal(e8m0_scale(3e38f, 6), 254 - 1);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(e4m3), cmocka_unit_test(e2m1), cmocka_unit_test(e8m0),
-                                       cmocka_unit_test(products)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(e4m3),     cmocka_unit_test(e2m1),   cmocka_unit_test(e8m0),
+                                       cmocka_unit_test(products), cmocka_unit_test(encode), cmocka_unit_test(scales)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

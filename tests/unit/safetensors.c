@@ -47,7 +47,7 @@ static void test_reads_every_dtype(void **state)
         {"u8", "U8", DTYPE_U8, 1, {3}, 3},
         {"scalar", "U8", DTYPE_U8, 1, {1}, 1},
         {"empty", "F32", DTYPE_F32, 2, {0, 7}, 0},
-        {"fp8", "F8_E4M3", 0, 0, {0}, 4},
+        {"fp8", "F8_E4M3", DTYPE_F8_E4M3, 2, {2, 2}, 4},
         {"five", "U8", 0, 0, {0}, 4},
         {"new", "F4_UNHEARD_OF_L", 0, 0, {0}, 4},
     };

@@ -2,6 +2,8 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/fp8.h"
+#include "kernel/ref/ref_ops.h"
 #include "support.h"
 #include "tiny_v4.h"
 
@@ -131,9 +133,11 @@ static void frequencies(void **state)
 }
 
 /* Binds the tiny model after one of its tensors was left out or replaced by one of another shape or dtype. */
-static void bind_without(const char *name, const struct tensor *instead, enum fathom_status status, const char *message)
+static void bind_changed(bool quantised, const char *name, const struct tensor *instead, enum fathom_status status,
+                         const char *message)
 {
     struct v4_config c = v4_tiny_config();
+    c.is_quantised = quantised;
     struct v4_tensor *tensors;
     struct weights *w;
     struct v4 *m = malloc(sizeof *m);
@@ -154,6 +158,11 @@ static void bind_without(const char *name, const struct tensor *instead, enum fa
     weights_close(w);
     free(tensors);
     free(m);
+}
+
+static void bind_without(const char *name, const struct tensor *instead, enum fathom_status status, const char *message)
+{
+    bind_changed(false, name, instead, status, message);
 }
 
 static struct tensor zeros(enum dtype dtype, size_t rows, size_t cols)
@@ -188,18 +197,46 @@ static void bad_tensors(void **state)
                  "tensor 'layers.4.hc_ffn_fn' has shape [23, 512], expected [24, 512]");
 }
 
-/* What synth_v4_write writes is what synth_v4_weights makes, and what weights_open reads. */
-static void folder(void **state)
+static void bad_scales(void **state)
 {
-    struct v4_config c = v4_tiny_config();
+    struct tensor t;
+    (void)state;
+    bind_changed(true, "layers.1.attn.wq_a.scale", NULL, FATHOM_EFORMAT,
+                 "tensor 'layers.1.attn.wq_a.weight' has no scales: 'layers.1.attn.wq_a.scale' is missing");
+    bind_changed(
+        true, "layers.5.ffn.experts.7.w2.scale", NULL, FATHOM_EFORMAT,
+        "tensor 'layers.5.ffn.experts.7.w2.weight' has no scales: 'layers.5.ffn.experts.7.w2.scale' is missing");
+    t = zeros(DTYPE_F32, 1, 1);
+    bind_changed(true, "layers.0.attn.wkv.scale", &t, FATHOM_EUNSUPPORTED,
+                 "tensor 'layers.0.attn.wkv.scale' has dtype f32, expected F8_E8M0");
+    t = zeros(DTYPE_F8_E8M0, 64, 3);
+    bind_changed(true, "layers.0.ffn.experts.0.w1.scale", &t, FATHOM_EFORMAT,
+                 "tensor 'layers.0.ffn.experts.0.w1.scale' of dtype f8_e8m0 has shape [64, 3], expected [64, 4]");
+    t = zeros(DTYPE_F8_E8M0, 64, 4);
+    ((uint8_t *)t.data)[4 * 9 + 2] = 0xff;
+    bind_changed(true, "layers.0.ffn.experts.0.w3.scale", &t, FATHOM_ENUMERIC,
+                 "tensor 'layers.0.ffn.experts.0.w3.scale' holds NaN at [9, 2]");
+    t = zeros(DTYPE_I8, 64, 128);
+    bind_changed(true, "layers.0.ffn.experts.0.w3.weight", &t, FATHOM_EFORMAT,
+                 "tensor 'layers.0.ffn.experts.0.w3.weight' of dtype i8 has shape [64, 128], expected [64, 64]");
+    t = zeros(DTYPE_F8_E4M3, 64, 127);
+    bind_changed(true, "layers.3.attn.wkv.weight", &t, FATHOM_EFORMAT,
+                 "tensor 'layers.3.attn.wkv.weight' of dtype f8_e4m3 has shape [64, 127], expected [64, 128]");
+    t = zeros(DTYPE_F8_E4M3, 512, 128); /* the embedding is not multiplied by */
+    bind_changed(true, "embed.weight", &t, FATHOM_EUNSUPPORTED,
+                 "tensor 'embed.weight' has dtype f8_e4m3, expected F32, F16, BF16 or q8_0");
+}
+
+/* What synth_v4_write writes is what synth_v4_weights makes, and what weights_open reads. */
+static void check_folder(const struct v4_config *c)
+{
     struct v4_tensor *tensors;
     struct weights *made, *opened;
     size_t n;
     char *dir = temp_create(), *path = temp_path(dir, "model.safetensors");
-    (void)state;
-    assert_int_equal(v4_tensors(&tensors, &n, &c, NULL), FATHOM_OK);
-    assert_int_equal(synth_v4_weights(&made, tensors, n, c.n_experts, NULL, NULL), FATHOM_OK);
-    assert_int_equal(synth_v4_write(path, tensors, n, c.n_experts, NULL, NULL), FATHOM_OK);
+    assert_int_equal(v4_tensors(&tensors, &n, c, NULL), FATHOM_OK);
+    assert_int_equal(synth_v4_weights(&made, tensors, n, c->n_experts, NULL, NULL), FATHOM_OK);
+    assert_int_equal(synth_v4_write(path, tensors, n, c->n_experts, NULL, NULL), FATHOM_OK);
     assert_int_equal(weights_open(&opened, dir, NULL), FATHOM_OK);
     assert_int_equal(weights_count(opened), n);
     for (size_t i = 0; i < n; i++) {
@@ -216,7 +253,17 @@ static void folder(void **state)
     temp_remove(dir);
 }
 
-/* The published checkpoints hold FP8 matrices, which have no form here. */
+static void folder(void **state)
+{
+    struct v4_config c = v4_tiny_config();
+    (void)state;
+    check_folder(&c);
+    c.is_quantised = true;
+    check_folder(&c);
+    c.has_fp8_experts = true;
+    check_folder(&c);
+}
+
 static void quantised(void **state)
 {
     struct v4_config c = v4_tiny_config();
@@ -236,14 +283,62 @@ static void quantised(void **state)
     free(m);
     temp_remove(dir);
     assert_int_equal(parse(&c, "\"quantization_config\": {\"fmt\": \"e4m3\"}", NULL), FATHOM_OK);
-    assert_true(c.is_quantised);
+    assert_true(c.is_quantised && !c.has_fp8_experts);
+    assert_int_equal(parse(&c, "\"quantization_config\": {}, \"expert_dtype\": \"fp8\"", NULL), FATHOM_OK);
+    assert_true(c.has_fp8_experts);
+    assert_int_equal(parse(&c, "\"quantization_config\": {}, \"moe_intermediate_size\": 40", &err), FATHOM_EFORMAT);
+    assert_string_equal(err.message, "experts of 40 x 4096 weights cannot be cut into FP4 blocks of 32");
+}
+
+/* Each code is its block's value over the scale, rounded; the largest of a block is near the end of its format. */
+static void synth_codes(void **state)
+{
+    struct v4_config c = v4_tiny_config();
+    struct v4_tensor *plain, *native;
+    struct weights *a, *b;
+    size_t n_plain, n_native, seen = 0;
+    (void)state;
+    assert_int_equal(v4_tensors(&plain, &n_plain, &c, NULL), FATHOM_OK);
+    c.is_quantised = true;
+    assert_int_equal(v4_tensors(&native, &n_native, &c, NULL), FATHOM_OK);
+    assert_int_equal(synth_v4_weights(&a, plain, n_plain, c.n_experts, NULL, NULL), FATHOM_OK);
+    assert_int_equal(synth_v4_weights(&b, native, n_native, c.n_experts, NULL, NULL), FATHOM_OK);
+    assert_true(n_native > n_plain);
+    for (size_t i = 0; i < n_plain; i++) {
+        const struct weight *w = weights_find(a, plain[i].name), *q = weights_find(b, plain[i].name);
+        assert_non_null(q);
+        if (q->tensor.dtype == w->tensor.dtype) {
+            assert_memory_equal(w->tensor.data, q->tensor.data, w->bytes);
+            continue;
+        }
+        struct tensor t;
+        size_t rows = w->tensor.shape[0], cols = w->tensor.shape[1];
+        assert_int_equal(weights_get_linear(b, &t, rows, cols, NULL, plain[i].name), FATHOM_OK);
+        float *row = malloc(cols * sizeof *row);
+        for (size_t r = 0; r < rows; r++) {
+            weight_row_f32(row, &t, r);
+            for (size_t k = 0; k < cols; k++) {
+                bool is_f4 = t.dtype == DTYPE_F4_E2M1;
+                const uint16_t *from = tensor_row(&w->tensor, r);
+                float x = bf16_to_f32(from[k]),
+                      scale = e8m0_to_f32(t.scales[(is_f4 ? r : r / 128) * t.scale_stride + k / (is_f4 ? 32 : 128)]);
+                float step = is_f4 ? fmaxf(0.25f * scale, fabsf(x) / 4) : fmaxf(0x1p-10f * scale, fabsf(x) / 16);
+                assert_true(fabsf(row[k] - x) <= step && fabsf(x) <= (is_f4 ? 6 : 448) * scale);
+            }
+        }
+        seen++;
+        free(row);
+    }
+    assert_int_equal(seen, 6 * 5 + 2 + 6 * 9 * 3); /* attention, indexers, experts */
+    weights_close(a), weights_close(b);
+    free(plain), free(native);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(published),   cmocka_unit_test(tiny),
-                                       cmocka_unit_test(refused),     cmocka_unit_test(frequencies),
-                                       cmocka_unit_test(bad_tensors), cmocka_unit_test(folder),
-                                       cmocka_unit_test(quantised)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(published),   cmocka_unit_test(tiny),        cmocka_unit_test(refused),
+        cmocka_unit_test(frequencies), cmocka_unit_test(bad_tensors), cmocka_unit_test(folder),
+        cmocka_unit_test(quantised),   cmocka_unit_test(bad_scales),  cmocka_unit_test(synth_codes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
