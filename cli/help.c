@@ -4,17 +4,19 @@
 
 #include <stdio.h>
 
-static const char overview[] = "Reads pages with DeepSeek-OCR-2, on the processor you have.\n"
+static const char overview[] = "Reads pages with DeepSeek-OCR-2 or DeepSeek-OCR, on the processor you have.\n"
                                "\n"
                                "  fathom page.png                          Markdown on the terminal\n"
                                "  fathom *.png > pages.md                  many pages, one document\n"
                                "  fathom --format json page.png            blocks with boxes, one line a page\n"
+                               "  fathom --format md,json -o out/ scans/   a folder, each document in two formats\n"
+                               "  fathom --job night.job -o out/ scans/    goes on where it was killed\n"
                                "  fathom --task text receipt.jpg           plain reading, no layout\n"
                                "  fathom -m DeepSeek-OCR-2 page.png        with weights that you downloaded\n"
                                "  fathom inspect DeepSeek-OCR-2            what a model folder holds and needs\n"
                                "\n"
                                "Commands:\n"
-                               "  fathom [ocr] FILE...    read PNG, JPEG or PPM pictures of pages\n"
+                               "  fathom [ocr] FILE...    read pictures of pages, and documents\n"
                                "  fathom inspect [MODEL]  describe a model folder\n"
                                "  fathom bench            time the stages against what the machine can do\n"
                                "  fathom help [COMMAND]   this, or all options of a command\n"

@@ -1,14 +1,12 @@
 #include "ocr_options.h"
 
-#include "command.h"
-#include "terminal.h"
+#include "formats.h"
+#include "ocr_values.h"
+#include "password.h"
 
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define IMAGE "<image>"
 
 enum {
     KEY_OUTPUT = 'o',
@@ -23,12 +21,31 @@ enum {
     KEY_TEMPERATURE,
     KEY_TOP_P,
     KEY_SEED,
+    KEY_NO_RETRY,
+    KEY_MODE,
+    KEY_MAX_TILES,
+    KEY_MAX_PIXELS,
+    KEY_PAGES,
+    KEY_DPI,
     KEY_ALPHA,
+    KEY_ICC,
+    KEY_PASSWORD,
+    KEY_PASSWORD_FILE,
+    KEY_FILES_FROM,
+    KEY_TEXT_LAYER,
     KEY_STATS,
+    KEY_JOB,
+    KEY_RETRY_FAILED,
+    KEY_SHARD,
 };
 
 static const struct argp_option options[] = {
     {.doc = "What to read:", .group = 1},
+    {.name = "pages", .key = KEY_PAGES, .arg = "LIST", .doc = "Of each document, such as 1-3,7,10- (default: all)"},
+    {.name = "files-from",
+     .key = KEY_FILES_FROM,
+     .arg = "FILE",
+     .doc = "Also read what FILE lists, one name a line or NUL-separated; - is standard input"},
     {.name = "task",
      .key = KEY_TASK,
      .arg = "TASK",
@@ -38,26 +55,73 @@ static const struct argp_option options[] = {
      .key = KEY_PROMPT,
      .arg = "TEXT",
      .doc = "Ask this instead; the picture goes where <image> stands, else in front"},
+    {.name = "password", .key = KEY_PASSWORD, .arg = "TEXT", .doc = "Of encrypted documents; others may see it here"},
+    {.name = "password-file",
+     .key = KEY_PASSWORD_FILE,
+     .arg = "FILE",
+     .doc = "The first line of FILE is the password (default: $FATHOM_PASSWORD, else asked for on a terminal)"},
+
+    {.doc = "How to see it:", .group = 2},
+    {.name = "mode",
+     .key = KEY_MODE,
+     .arg = "MODE",
+     .doc = "tiny, small, base, large or gundam (default: what the model folder says, else gundam: tiles and a view of "
+            "the whole page)"},
+    {.name = "max-tiles",
+     .key = KEY_MAX_TILES,
+     .arg = "N",
+     .doc = "Tiles of gundam; 0: as many as the model was published with (default: 0)"},
+    {.name = "max-pixels",
+     .key = KEY_MAX_PIXELS,
+     .arg = "N",
+     .doc = "A page with more is an error; 0: 178956970 (default: 0)"},
+    {.name = "dpi",
+     .key = KEY_DPI,
+     .arg = "N",
+     .doc = "Resolution of pages that have no pixels of their own (default: 144)"},
     {.name = "alpha",
      .key = KEY_ALPHA,
      .arg = "white|drop",
      .doc = "Transparent pictures: put on white, or alpha ignored as the reference does (default: white)"},
+    {.name = "icc",
+     .key = KEY_ICC,
+     .arg = "on|off",
+     .doc = "Colour profiles: applied, or ignored as the reference does (default: on)"},
 
-    {.doc = "What to write:", .group = 2},
+    {.doc = "What to write:", .group = 3},
     {.name = "format",
      .key = KEY_FORMAT,
-     .arg = "md|json",
-     .doc = "Markdown, or one JSON object a page and line, with boxes in pixels (default: md)"},
-    {.name = "raw", .key = KEY_RAW, .doc = "Markdown with the model's layout tags kept"},
+     .arg = "LIST",
+     .doc =
+         "Some of md (Markdown), json (blocks with boxes; an object a document, but on standard output one a page and "
+         "line), jsonl (an object a page and line) and txt, such as md,json (default: md)"},
     {.name = "output",
      .key = KEY_OUTPUT,
-     .arg = "FILE",
-     .doc = "Write to FILE, which is replaced when the last page is read; - is standard output (default: -)"},
+     .arg = "FILE|DIR",
+     .doc =
+         "Write to FILE, which is replaced when the last page is read, or to files in DIR, named after what was read; "
+         "- is standard output (default: -)"},
+    {.name = "raw", .key = KEY_RAW, .doc = "Markdown with the model's layout tags kept"},
     {.name = "no-header", .key = KEY_NO_HEADER, .doc = "No <!-- FILE --> line before each of several files"},
+    {.name = "with-text-layer",
+     .key = KEY_TEXT_LAYER,
+     .doc = "JSON: also the text that a document carries itself; it is never used to read"},
     {.name = "stats", .key = KEY_STATS, .doc = "Times, rates and memory of each page as a JSON line on standard error"},
-    {.name = "quiet", .key = KEY_QUIET, .doc = "No progress and timings on the terminal"},
+    {.name = "quiet", .key = KEY_QUIET, .doc = "No progress, timings and summary"},
 
-    {.doc = "How to generate:", .group = 3},
+    {.doc = "Many documents:", .group = 4},
+    {.name = "job",
+     .key = KEY_JOB,
+     .arg = "FILE",
+     .doc = "Keep every page that is read in FILE, so that the same command goes on where it was stopped or killed; "
+            "needs -o"},
+    {.name = "retry-failed", .key = KEY_RETRY_FAILED, .doc = "Read the pages of the job that failed once more"},
+    {.name = "shard",
+     .key = KEY_SHARD,
+     .arg = "I/N",
+     .doc = "Read only every N-th document, from the I-th on; each of N processes needs a job file of its own"},
+
+    {.doc = "How to generate:", .group = 5},
     {.name = "max-tokens",
      .key = KEY_MAX_TOKENS,
      .arg = "N",
@@ -66,6 +130,7 @@ static const struct argp_option options[] = {
      .key = KEY_NGRAM,
      .arg = "N[:W]|off",
      .doc = "Never repeat N tokens that began within the last W (default: 20:90)"},
+    {.name = "no-retry", .key = KEY_NO_RETRY, .doc = "A page that loops or has no end is not read in other ways"},
     {.name = "temperature",
      .key = KEY_TEMPERATURE,
      .arg = "T",
@@ -83,104 +148,82 @@ static const char doc[] =
     "\n"
     "  fathom page.png                          Markdown on the terminal\n"
     "  fathom *.png > pages.md                  many pages, one document\n"
+    "  fathom --format md,json -o out/ scans/   a folder, each document in two formats\n"
+    "  fathom --job night.job -o out/ scans/    goes on where it was killed\n"
     "  fathom --task text receipt.jpg           plain reading, no layout\n"
     "  fathom --format json page.png            blocks with boxes, one line a page\n"
     "  fathom --task locate:Total invoice.png   where a word stands\n"
     "  fathom -m DeepSeek-OCR-2 page.png        with weights that you downloaded\n"
     "\v"
-    "FILE is a PNG, JPEG or PPM picture. Without -m and FATHOM_MODEL the built-in miniature model reads; it lies in "
+    "FILE is a picture or document, a folder of them (with those below it; hidden ones are passed over), a pattern in "
+    "quotes, or - for standard input. Without -m and FATHOM_MODEL the built-in miniature model reads; it lies in "
     "../share/fathom/models/mini or ../../models/mini as seen from the program.\n"
     "\n"
     "Exit status: 0 if every page was read, 1 if a file or page failed (the others are read all the same), 2 for a "
     "wrong command line, 130 after Ctrl-C, 143 after a termination signal.";
 
-static void set_prompt(struct argp_state *state, struct ocr_options *o, const char *before, const char *text,
-                       const char *after)
-{
-    free(o->prompt);
-    if (asprintf(&o->prompt, "%s%s%s", before, text, after) < 0) {
-        o->prompt = NULL;
-        argp_failure(state, EXIT_FAILED, 0, "out of memory");
-    }
-}
+static const char *const modes[] = {
+    [FATHOM_MODE_DEFAULT] = "default",
+    [FATHOM_MODE_TINY] = "tiny",
+    [FATHOM_MODE_SMALL] = "small",
+    [FATHOM_MODE_BASE] = "base",
+    [FATHOM_MODE_LARGE] = "large",
+    [FATHOM_MODE_GUNDAM] = "gundam",
+    NULL,
+};
 
-static void set_task(struct argp_state *state, struct ocr_options *o, const char *task)
-{
-    static const struct {
-        const char *name, *prompt;
-    } tasks[] = {
-        {"markdown", IMAGE "\n<|grounding|>Convert the document to markdown."},
-        {"text", IMAGE "\nFree OCR."},
-        {"figure", IMAGE "\nParse the figure."},
-        {"describe", IMAGE "\nDescribe this image in detail."},
-    };
-    static const char locate[] = "locate:";
-    o->task = true;
-    o->locate = strncmp(task, locate, strlen(locate)) == 0;
-    if (o->locate) {
-        const char *text = task + strlen(locate);
-        if (!*text || strstr(text, IMAGE) || strstr(text, "<|"))
-            argp_error(state, "--task locate:TEXT needs a TEXT without tags, not '%s'", text);
-        set_prompt(state, o, IMAGE "\nLocate <|ref|>", text, "<|/ref|> in the image.");
-        return;
-    }
-    for (size_t i = 0; i < sizeof tasks / sizeof *tasks; i++)
-        if (strcmp(task, tasks[i].name) == 0) {
-            set_prompt(state, o, "", tasks[i].prompt, "");
-            return;
-        }
-    argp_error(state, "--task must be markdown, text, figure, describe or locate:TEXT, not '%s'", task);
-}
+const char *ocr_mode_name(enum fathom_mode mode) { return modes[mode]; }
 
-static void set_own_prompt(struct argp_state *state, struct ocr_options *o, const char *prompt)
+/* Whether the options agree. */
+static void check(struct argp_state *state, struct ocr_options *o)
 {
-    const char *image = strstr(prompt, IMAGE);
-    if (image && strstr(image + 1, IMAGE))
-        argp_error(state, "--prompt may name <image> once only");
-    set_prompt(state, o, image ? "" : IMAGE "\n", prompt, "");
-}
-
-/* N[:W]|off */
-static void set_guard(struct argp_state *state, struct fathom_read_options *read, const char *arg)
-{
-    static const char option[] = "--no-repeat-ngram";
-    if (strcmp(arg, "off") == 0) {
-        read->ngram = 0;
-        return;
-    }
-    char n[24];
-    size_t length = strcspn(arg, ":");
-    if (length >= sizeof n)
-        argp_error(state, "%s must be N, N:W or off, not '%s'", option, arg);
-    snprintf(n, sizeof n, "%.*s", (int)length, arg);
-    read->ngram = (int)option_integer(state, option, n, 1, 1000);
-    if (arg[length] == ':')
-        read->ngram_window = (int)option_integer(state, option, arg + length + 1, 1, 1000000);
-    if (read->ngram_window < read->ngram)
-        argp_error(state, "%s: a window of %d cannot hold %d tokens", option, read->ngram_window, read->ngram);
+    bool one_format = (o->formats & (o->formats - 1)) == 0;
+    if (o->task && o->own_prompt)
+        argp_error(state, "--task and --prompt exclude each other");
+    if (o->n_files == 0 && !o->files_from)
+        argp_error(state, "no FILE to read");
+    if (!o->output && !one_format)
+        argp_error(state, "several formats need a folder: -o DIR");
+    if (o->job && !o->output)
+        argp_error(state, "--job needs -o");
+    if (o->retry_failed && !o->job)
+        argp_error(state, "--retry-failed needs --job");
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
-    static const char *const formats[] = {"md", "json", NULL};
+    static const char *const icc[] = {"on", "off", NULL};
     static const char *const alphas[] = {[FATHOM_ALPHA_WHITE] = "white", [FATHOM_ALPHA_DROP] = "drop", NULL};
     struct ocr_options *o = state->input;
     switch (key) {
     case ARGP_KEY_INIT: state->child_inputs[0] = &o->engine; return 0;
-    case KEY_TASK: set_task(state, o, arg); return 0;
-    case KEY_PROMPT:
-        set_own_prompt(state, o, arg);
-        o->own_prompt = true;
+    case KEY_PAGES: ocr_set_pages(state, o, arg); return 0;
+    case KEY_FILES_FROM: o->files_from = option_name(state, "--files-from", arg, "a file"); return 0;
+    case KEY_TASK: ocr_set_task(state, o, arg); return 0;
+    case KEY_PROMPT: ocr_set_prompt(state, o, arg); return 0;
+    case KEY_PASSWORD: ocr_set_password(state, o, arg); return 0;
+    case KEY_PASSWORD_FILE: ocr_set_password_file(state, o, arg); return 0;
+    case KEY_MODE: o->read.mode = (enum fathom_mode)(1 + option_choice(state, "--mode", arg, modes + 1)); return 0;
+    case KEY_MAX_TILES: o->read.max_tiles = (int)option_integer(state, "--max-tiles", arg, 0, 1000); return 0;
+    case KEY_MAX_PIXELS:
+        o->read.max_pixels = (size_t)option_integer(state, "--max-pixels", arg, 0, INT64_C(1) << 40);
         return 0;
+    case KEY_DPI: o->read.dpi = (double)option_float(state, "--dpi", arg, 1, 2400); return 0;
     case KEY_ALPHA: o->read.alpha = (enum fathom_alpha)option_choice(state, "--alpha", arg, alphas); return 0;
-    case KEY_FORMAT: o->json = option_choice(state, "--format", arg, formats) == 1; return 0;
+    case KEY_ICC: o->read.ignore_icc = option_choice(state, "--icc", arg, icc) == 1; return 0;
+    case KEY_FORMAT: ocr_set_formats(state, o, arg); return 0;
+    case KEY_TEXT_LAYER: o->read.text_layer = true; return 0;
+    case KEY_JOB: o->job = option_name(state, "--job", arg, "a file"); return 0;
+    case KEY_RETRY_FAILED: o->retry_failed = true; return 0;
+    case KEY_SHARD: ocr_set_shard(state, o, arg); return 0;
+    case KEY_NO_RETRY: o->read.no_retry = true; return 0;
     case KEY_RAW: o->raw = true; return 0;
     case KEY_OUTPUT: o->output = strcmp(arg, "-") == 0 ? NULL : option_name(state, "--output", arg, "a file"); return 0;
     case KEY_NO_HEADER: o->no_header = true; return 0;
     case KEY_STATS: o->stats = true; return 0;
     case KEY_QUIET: o->quiet = true; return 0;
     case KEY_MAX_TOKENS: o->read.max_tokens = (int)option_integer(state, "--max-tokens", arg, 0, INT_MAX); return 0;
-    case KEY_NGRAM: set_guard(state, &o->read, arg); return 0;
+    case KEY_NGRAM: ocr_set_guard(state, &o->read, arg); return 0;
     case KEY_TEMPERATURE: o->read.temperature = option_float(state, "--temperature", arg, 0, 100); return 0;
     case KEY_TOP_P: o->read.top_p = option_float(state, "--top-p", arg, 0, 1); return 0;
     case KEY_SEED: o->read.seed = option_unsigned(state, "--seed", arg); return 0;
@@ -188,11 +231,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         o->files = state->argv + state->next;
         o->n_files = (size_t)(state->argc - state->next);
         return 0;
-    case ARGP_KEY_NO_ARGS: argp_error(state, "no FILE to read"); return 0;
-    case ARGP_KEY_END:
-        if (o->task && o->own_prompt)
-            argp_error(state, "--task and --prompt exclude each other");
-        return 0;
+    case ARGP_KEY_END: check(state, o); return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
 }
@@ -202,14 +241,17 @@ void ocr_options_parse(struct ocr_options *o, int argc, char **argv)
     static const struct argp_child children[] = {{.argp = &engine_argp}, {0}};
     static const struct argp argp = {
         .options = options, .parser = parse, .args_doc = "FILE...", .doc = doc, .children = children};
-    *o = (struct ocr_options){.read = fathom_read_defaults()};
+    *o = (struct ocr_options){.read = fathom_read_defaults(), .formats = FORMAT_MARKDOWN, .n_shards = 1};
     options_parse(&argp, argc, argv, o);
     if (o->prompt)
         o->read.prompt = o->prompt;
+    const char *password = getenv("FATHOM_PASSWORD");
+    o->read.password = o->password ? o->password : password && *password ? password : NULL;
 }
 
 void ocr_options_free(struct ocr_options *o)
 {
     free(o->prompt);
+    password_free(o->password);
     *o = (struct ocr_options){0};
 }

@@ -123,17 +123,16 @@ bool engine_open(struct engine *engine, const struct engine_options *options)
 {
     *engine = (struct engine){0};
     const char *source;
-    char *path = model_path(options->model, &source);
-    if (!path)
+    engine->path = model_path(options->model, &source);
+    if (!engine->path)
         return false;
     struct fathom_err err = {0};
-    bool ok = fathom_model_open(path, &engine->model, &err) == FATHOM_OK &&
+    bool ok = fathom_model_open(engine->path, &engine->model, &err) == FATHOM_OK &&
               fathom_context_create(engine->model, &options->context, &engine->context, &err) == FATHOM_OK;
     if (!ok) {
-        print_model_error(path, source, &err);
+        print_model_error(engine->path, source, &err);
         engine_close(engine);
     }
-    free(path);
     return ok;
 }
 
@@ -141,5 +140,6 @@ void engine_close(struct engine *engine)
 {
     fathom_context_destroy(engine->context);
     fathom_model_close(engine->model);
+    free(engine->path);
     *engine = (struct engine){0};
 }

@@ -30,6 +30,7 @@ extern const struct argp engine_argp;
 struct engine {
     struct fathom_model *model;
     struct fathom_context *context;
+    char *path; /* of the model, owned */
 };
 
 /* Says what is wrong and returns false if it cannot be had. */

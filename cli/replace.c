@@ -120,6 +120,11 @@ bool replace_commit(struct replacement *r)
     errno = 0;
     bool ok = !ferror(r->file) && fflush(r->file) == 0;
     int error = errno ? errno : EIO;
+    /* The name must not survive a power failure that the content does not. */
+    if (ok && r->temporary && fsync(fileno(r->file)) != 0 && errno != EINVAL) {
+        ok = false;
+        error = errno;
+    }
     if (fclose(r->file) != 0 && ok) {
         ok = false;
         error = errno;

@@ -88,10 +88,10 @@ void terminal_note(struct terminal *t, const char *format, ...)
     free(line);
 }
 
-static void print_line(const char *format, va_list args)
+static void print_line(const char *before, const char *format, va_list args)
 {
     char *line = format_printable(format, args);
-    fprintf(stderr, "fathom: %s\n", line ? line : "out of memory");
+    fprintf(stderr, "%s%s\n", before, line ? line : "out of memory");
     free(line);
 }
 
@@ -100,7 +100,7 @@ void terminal_error(struct terminal *t, const char *format, ...)
     terminal_clear(t);
     va_list args;
     va_start(args, format);
-    print_line(format, args);
+    print_line("fathom: ", format, args);
     va_end(args);
 }
 
@@ -118,16 +118,23 @@ static bool names(const char *message, const char *path)
     return found;
 }
 
-void terminal_file_error(struct terminal *t, const char *path, size_t page, const struct fathom_err *err)
+char *file_error(const char *path, size_t page, const struct fathom_err *err)
 {
     const char *reason = err->message[0] ? err->message : fathom_status_name(err->status);
-    char where[40] = "";
-    if (page > 1)
+    char where[40] = "", *text;
+    bool named = names(reason, path);
+    if (page > 0)
         snprintf(where, sizeof where, "page %zu: ", page);
-    if (names(reason, path))
-        terminal_error(t, "%s%s", where, reason);
-    else
-        terminal_error(t, "'%s': %s%s", path, where, reason);
+    if (asprintf(&text, "%s%s%s%s%s", named ? "" : "'", named ? "" : path, named ? "" : "': ", where, reason) < 0)
+        return NULL;
+    return text;
+}
+
+void terminal_file_error(struct terminal *t, const char *path, size_t page, const struct fathom_err *err)
+{
+    char *text = file_error(path, page, err);
+    terminal_error(t, "%s", text ? text : "out of memory");
+    free(text);
 }
 
 void print_model_error(const char *path, const char *source, const struct fathom_err *err)
@@ -143,6 +150,14 @@ void print_error(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    print_line(format, args);
+    print_line("fathom: ", format, args);
+    va_end(args);
+}
+
+void print_info(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    print_line("", format, args);
     va_end(args);
 }

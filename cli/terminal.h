@@ -26,8 +26,11 @@ void terminal_note(struct terminal *t, const char *format, ...) __attribute__((f
 /* "fathom: ..." on a line of its own, always. Control characters become '?': the message may quote hostile input. */
 void terminal_error(struct terminal *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The same for what the library said about a file or folder. The file is named once: not all messages name it
- * themselves. page is said from the second page on; 0: the file as a whole. */
+/* What the library said about a file or folder, as a text that the caller frees, NULL when memory is short. The file is
+ * named once: not all messages name it themselves. page 0: the file as a whole. */
+char *file_error(const char *path, size_t page, const struct fathom_err *err);
+
+/* The same on a line of its own. */
 void terminal_file_error(struct terminal *t, const char *path, size_t page, const struct fathom_err *err);
 
 /* The same for a model folder; source: " of FATHOM_MODEL", or "". */
@@ -35,5 +38,8 @@ void print_model_error(const char *path, const char *source, const struct fathom
 
 /* terminal_error for the program's parts that draw nothing. */
 void print_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* A line on standard error that is no error, terminal or not. */
+void print_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

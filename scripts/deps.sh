@@ -26,6 +26,7 @@ for task in "$@"; do
         need ninja-build command -v ninja
         need libpng-dev has_header png.h
         need libjpeg62-turbo-dev has_header jpeglib.h
+        need libsqlite3-dev has_header sqlite3.h
         ;;
     test)
         need pkg-config command -v pkg-config

@@ -24,7 +24,8 @@ run 0 ocr --help
 empty "$tmp/err"
 cp "$tmp/out" "$tmp/ocr"
 sed 's/\\-/-/g' cli/fathom.1 >"$tmp/manual"
-for option in task prompt alpha format raw output no-header stats quiet max-tokens no-repeat-ngram temperature top-p seed \
+for option in pages files-from task prompt password password-file mode max-tiles max-pixels dpi alpha icc format raw \
+    output with-text-layer job retry-failed shard no-retry no-header stats quiet max-tokens no-repeat-ngram temperature top-p seed \
     model threads dtype isa; do
     has "$tmp/out" "--$option"
     has "$tmp/manual" "--$option"

@@ -40,7 +40,22 @@ wrong '--no-repeat-ngram' --no-repeat-ngram=20:90:1 x.png
 wrong '--no-repeat-ngram' --no-repeat-ngram=111111111111111111111111111111 x.png
 wrong 'a window of 5 cannot hold 20' --no-repeat-ngram=20:5 x.png
 
-wrong 'must be md or json' --format=xml x.png
+for value in xml '' md, ,md 'md json'; do wrong 'must be some of md, json' "--format=$value" x.png; done
+wrong 'several formats need a folder' --format=md,json x.png
+wrong 'needs -o' --job x.job x.png
+wrong 'needs --job' --retry-failed x.png
+for value in 0 3-1 1,,2 '' , a 1-2-3 99999999999999999999 1,; do
+    wrong '--pages must be like' "--pages=$value" x.png
+done
+wrong '--shard must be I/N' --shard 1 x.png
+wrong "--shard's I must be .* from 1 to 3" --shard 4/3 x.png
+wrong "--shard's N must be" --shard 1/ x.png
+wrong 'must be on or off' --icc=maybe x.png
+wrong 'must be tiny, small, base, large or gundam' --mode=default x.png
+wrong '--dpi must be a number from 1 to 2400' --dpi=0 x.png
+wrong '--max-pixels must be' --max-pixels=-1 x.png
+wrong 'goes with --format md' --raw --format txt x.png
+wrong 'standard input' --job x.job -o x.md -
 wrong 'must be f32 or bf16' --dtype=f16 x.png
 wrong 'must be ref, avx2 or avx512' --isa=sse2 x.png
 wrong 'must be white or drop' --alpha=black x.png

@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# Sourced like common.sh by scripts about many pages: a network of a thousandth of the size reads them, in a tenth of a
+# second each. What it writes is random, and the same every time.
+# shellcheck source=tests/cli/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+"$(dirname "$fathom")/fathom-synth" ocr2 tests/cli/tiny_config.json "$tmp/tiny" >/dev/null || exit 77
+cp models/mini/tokenizer.json models/mini/preprocessor_config.json "$tmp/tiny/"
+export FATHOM_MODEL=$tmp/tiny
+
+# tiny_page FILE [NUMBER]: a picture, another one for each number.
+tiny_page() {
+    { printf 'P5\n64 64\n255\n' && printf "\\$(printf %o "${2:-200}")%.0s" {1..2048} && head -c 2048 /dev/zero; } >"$1"
+}
