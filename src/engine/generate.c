@@ -27,23 +27,9 @@ static bool emit(struct detokenizer *d, const char *piece, size_t n, const struc
     return true;
 }
 
-/* The text of the first n ids alone, for a page that looped. */
-static void rebuild_text(const struct tokenizer *tok, const int32_t *ids, size_t n, struct strbuf *text)
-{
-    struct detokenizer d = {0};
-    const struct generate_options silent = {0};
-    strbuf_cut(text, 0);
-    for (size_t i = 0; i < n; i++) {
-        size_t len;
-        const char *piece = tokenizer_piece(tok, ids[i], &len);
-        if (len)
-            emit(&d, piece, len, &silent, text);
-    }
-    emit(&d, NULL, 0, &silent, text);
-}
-
 static enum fathom_status loop(struct fathom_context *ctx, const struct generate_options *o, struct sampler *sampler,
-                               struct tokens *ids, struct generation *out, struct fathom_err *err)
+                               struct loop_detector *detector, struct tokens *ids, struct generation *out,
+                               struct fathom_err *err)
 {
     const struct fathom_model *model = ctx->model;
     size_t n_vocab = tokenizer_size(model->tokenizer);
@@ -68,8 +54,8 @@ static enum fathom_status loop(struct fathom_context *ctx, const struct generate
         const char *piece = tokenizer_piece(model->tokenizer, id, &len);
         if (len && !emit(&detokenizer, piece, len, o, &out->text))
             return fail(err, FATHOM_ECANCELLED, "cancelled");
-        if (ids->n % LOOP_INTERVAL == 0 && (kept = loop_detect(ids->ids, ids->n))) {
-            rebuild_text(model->tokenizer, ids->ids, kept, &out->text);
+        if (ids->n % LOOP_INTERVAL == 0 && (kept = loop_detect(detector, strbuf_text(&out->text), out->text.n))) {
+            strbuf_cut(&out->text, kept);
             out->stop = STOP_LOOP;
             return FATHOM_OK;
         }
@@ -87,6 +73,7 @@ enum fathom_status generate(struct fathom_context *ctx, const struct generate_op
                             struct fathom_err *err)
 {
     struct sampler sampler;
+    struct loop_detector detector = {0};
     struct tokens ids = {0};
     enum fathom_status status;
 
@@ -94,9 +81,10 @@ enum fathom_status generate(struct fathom_context *ctx, const struct generate_op
     if ((status = sampler_init(&sampler, options->temperature, options->top_p, options->seed,
                                ctx->model->config.decoder.vocab_size, err)))
         return status;
-    status = loop(ctx, options, &sampler, &ids, out, err);
-    if (!status && out->text.failed)
+    status = loop(ctx, options, &sampler, &detector, &ids, out, err);
+    if (!status && (out->text.failed || detector.failed))
         status = fail_nomem(err, out->text.n, "the page's text");
+    loop_detector_release(&detector);
     tokens_free(&ids);
     sampler_release(&sampler);
     return status;

@@ -4,7 +4,6 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "engine/loop_detector.h"
 #include "engine/sampler.h"
 
 #include <cmocka.h>
@@ -83,32 +82,13 @@ static void test_seed(void **state)
     sampler_release(&b);
 }
 
-static void test_loops(void **state)
-{
-    int32_t ids[3000];
-
-    (void)state;
-    for (int i = 0; i < 3000; i++)
-        ids[i] = (int32_t)((uint32_t)i * 2654435761u >> 7 & 0xffff);
-    assert_int_equal(loop_detect(ids, 3000), 0);
-    assert_int_equal(loop_detect(ids, 0), 0);
-    for (int i = 100; i < 400; i++) /* one id over and over */
-        ids[i] = 7;
-    assert_int_equal(loop_detect(ids, 400), 101);
-    assert_int_equal(loop_detect(ids, 300), 0); /* not yet long enough */
-    for (int i = 1000; i < 3000; i++)           /* a block of 400 */
-        ids[i] = ids[i - 400];
-    assert_int_equal(loop_detect(ids, 3000), 1000);
-    assert_int_equal(loop_detect(ids, 2100), 0); /* three rounds are a list, four are a loop */
-    ids[2990] ^= 1;
-    assert_int_equal(loop_detect(ids, 3000), 0);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_greedy), cmocka_unit_test(test_frequencies), cmocka_unit_test(test_top_p),
-        cmocka_unit_test(test_seed),   cmocka_unit_test(test_loops),
+        cmocka_unit_test(test_greedy),
+        cmocka_unit_test(test_frequencies),
+        cmocka_unit_test(test_top_p),
+        cmocka_unit_test(test_seed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
