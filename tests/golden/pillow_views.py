@@ -14,11 +14,9 @@ import zlib
 from PIL import Image, ImageOps
 
 SIZES = [
-    (1, 1), (2, 3), (639, 641), (640, 640), (641, 640), (767, 769), (1000, 997), (1023, 1024), (1025, 511), (333, 1021),
-    (1021, 1018), (1027, 1023), (612, 793), (1241, 1755), (595, 843), (1366, 769), (2047, 99), (77, 1999), (853, 1281),
-    (1279, 719),
+    (1, 1), (2, 3), (641, 640), (1025, 511), (333, 1021), (1021, 1018), (1027, 1023), (612, 793), (1241, 1755), (2047, 99),
 ]
-TILED = {(641, 640): 640, (767, 769): 640, (1366, 769): 768, (77, 1999): 768, (1025, 511): 640, (612, 793): 768}
+TILED = {(641, 640): 640, (612, 793): 768, (1025, 511): 640, (333, 1021): 768}
 
 
 def page(w, h):
@@ -53,7 +51,7 @@ for size in SIZES:
     for side in (1024, 1280):
         mark = ImageOps.pad(Image.new("L", size, 255), (side, side), color=0)
         line(size, "pad", side, mark.getbbox(), ImageOps.pad(rgb, (side, side), color=(127, 127, 127)))
-    for side in (512, 640):
+    for side in (512, 640) if size[0] < size[1] else ():
         line(size, "stretch", side, (0, 0, side, side), rgb.resize((side, side)))
     if size in TILED:
         side = TILED[size]
