@@ -15,9 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/half.h"
 #include "engine/context.h"
 #include "engine/vision.h"
-#include "nn/activation.h"
 #include "probe_io.h"
 #include "probe_v4.h"
 

@@ -18,6 +18,12 @@ struct arena_block {
 
 void arena_init(struct arena *a, size_t limit_bytes) { *a = (struct arena){.limit_bytes = limit_bytes}; }
 
+void arena_init_region(struct arena *a, void *region, size_t limit_bytes,
+                       bool (*back)(void *ctx, size_t bytes, size_t *backed_bytes), void *back_ctx)
+{
+    *a = (struct arena){.limit_bytes = limit_bytes, .region = region, .back = back, .back_ctx = back_ctx};
+}
+
 static void pop_block(struct arena *a)
 {
     struct arena_block *b = a->blocks;
@@ -57,6 +63,21 @@ static bool push_block(struct arena *a, size_t bytes)
     return true;
 }
 
+static void *take(struct arena *a, size_t bytes)
+{
+    if (a->region) {
+        size_t end = a->used_bytes + bytes;
+        if (end > a->backed_bytes && !a->back(a->back_ctx, end, &a->backed_bytes))
+            return NULL;
+        return a->region + a->used_bytes;
+    }
+    if ((!a->blocks || bytes > a->blocks->size - a->blocks->used) && !push_block(a, bytes))
+        return NULL;
+    void *p = (char *)a->blocks + a->blocks->used;
+    a->blocks->used += bytes;
+    return p;
+}
+
 void *arena_alloc(struct arena *a, size_t bytes)
 {
     if (bytes > SIZE_MAX - ARENA_ALIGN)
@@ -64,10 +85,9 @@ void *arena_alloc(struct arena *a, size_t bytes)
     bytes = bytes ? (bytes + ARENA_ALIGN - 1) / ARENA_ALIGN * ARENA_ALIGN : ARENA_ALIGN;
     if (a->used_bytes > a->limit_bytes || bytes > a->limit_bytes - a->used_bytes)
         return NULL;
-    if ((!a->blocks || bytes > a->blocks->size - a->blocks->used) && !push_block(a, bytes))
+    void *p = take(a, bytes);
+    if (!p)
         return NULL;
-    void *p = (char *)a->blocks + a->blocks->used;
-    a->blocks->used += bytes;
     a->used_bytes += bytes;
     if (a->used_bytes > a->peak_bytes)
         a->peak_bytes = a->used_bytes;

@@ -3,6 +3,8 @@
 #ifndef FATHOM_BASE_ARENA_H
 #define FATHOM_BASE_ARENA_H
 
+#include <stdbool.h>
+
 #include "base/err.h"
 
 struct arena_block;
@@ -12,6 +14,10 @@ struct arena {
     size_t used_bytes;          /* allocated and not released                      */
     size_t peak_bytes;          /* highest used_bytes since arena_reset_peak       */
     size_t limit_bytes;         /* arena_alloc fails beyond                        */
+    char *region;               /* addresses to hand out instead of blocks, or NULL */
+    size_t backed_bytes;        /* of the region, that have memory behind them     */
+    bool (*back)(void *ctx, size_t bytes, size_t *backed_bytes);
+    void *back_ctx;
 };
 
 struct arena_mark {
@@ -23,6 +29,11 @@ struct arena_mark {
 
 void arena_init(struct arena *a, size_t limit_bytes);
 void arena_release(struct arena *a); /* frees everything; a may be reused */
+
+/* An arena over limit_bytes addresses from region on, which it neither touches nor frees: a device's memory. back puts
+ * memory behind at least the first `bytes` of them and says behind how many; false: there is none. */
+void arena_init_region(struct arena *a, void *region, size_t limit_bytes,
+                       bool (*back)(void *ctx, size_t bytes, size_t *backed_bytes), void *back_ctx);
 
 /* 64-byte aligned, not cleared; NULL when the limit or the system says no. Zero bytes give a valid pointer. */
 void *arena_alloc(struct arena *a, size_t bytes);

@@ -1,7 +1,6 @@
 #include "engine/context.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define PREFILL_CHUNK 512
 
@@ -70,12 +69,25 @@ enum fathom_status context_check_ids(const struct fathom_context *ctx, const int
 void context_embed(struct run *run, const struct decoder *d, struct tensor *x, const int32_t *ids,
                    const struct context_image *image, size_t *image_row)
 {
-    embed(run, x, &d->embed_tokens, ids);
-    if (!image || !run_ok(run))
+    size_t n = x->shape[0];
+    struct arena_mark mark = arena_save(run->arena);
+    int32_t *own = run_scratch(run, n, sizeof *own);
+    upload_ids(run, own, ids, n);
+    embed(run, x, &d->embed_tokens, own);
+    arena_restore(run->arena, mark);
+    if (!image)
         return;
-    for (size_t i = 0; i < x->shape[0]; i++)
-        if (ids[i] == image->image_id && *image_row < image->block->shape[0])
-            memcpy(tensor_row(x, i), tensor_row(image->block, (*image_row)++), d->cfg.dim * sizeof(float));
+    for (size_t i = 0; i < n; i++) {
+        size_t m = 0, left = image->block->shape[0] - *image_row;
+        while (i + m < n && m < left && ids[i + m] == image->image_id)
+            m++;
+        if (!m)
+            continue;
+        struct tensor to = tensor_rows(x, i, m), from = tensor_rows(image->block, *image_row, m);
+        copy(run, &to, &from);
+        *image_row += m;
+        i += m - 1;
+    }
 }
 
 /* Asks between operations too: a chunk of a large model takes seconds. */
@@ -118,8 +130,9 @@ enum fathom_status context_append(struct fathom_context *ctx, const int32_t *ids
         decoder_forward(&run, d, &ctx->kv, &x);
         if (first + m == n) {
             struct tensor last = tensor_rows(&x, m - 1, 1);
-            struct tensor logits = tensor_2d(DTYPE_F32, ctx->logits, 1, d->cfg.vocab_size);
+            struct tensor logits = run_alloc_f32(&run, 1, d->cfg.vocab_size);
             decoder_logits(&run, d, &logits, &last);
+            download(&run, ctx->logits, &logits);
         }
         arena_restore(run.arena, mark);
         waiting.done = first + m;

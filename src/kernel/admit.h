@@ -53,9 +53,14 @@ static inline void trace(struct run *run, const char *op, const struct tensor *o
         run->trace(run->trace_ctx, op, out);
 }
 
-static inline bool is_matrix(const struct tensor *t) /* of activations */
+static inline bool is_matrix(const struct tensor *t) /* of activations in float32 */
 {
     return t->dtype == DTYPE_F32 && t->n_dims == 2 && t->stride[1] == 1;
+}
+
+static inline bool is_act(const struct run *run, const struct tensor *t) /* a matrix of them as the run stores them */
+{
+    return t->dtype == run->dtype && t->n_dims == 2 && t->stride[1] == 1;
 }
 
 static inline bool is_vector(const struct tensor *t, size_t n) /* of weights */

@@ -2,7 +2,6 @@
  * with the operation's name and the shapes. */
 #include "kernel/kernel.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -12,9 +11,6 @@
 #include "kernel/x86/cpuid.h"
 #include "kernel/x86/simd_ops.h"
 #endif
-
-/* Rows that mlp works on at a time, so that its hidden rows do not grow with the prompt. */
-#define MLP_ROWS 1024
 
 const struct kernels *kernels_select(const char *highest)
 {
@@ -37,62 +33,13 @@ const struct kernels *kernels_select(const char *highest)
     return levels[top];
 }
 
-/* ---- the run ------------------------------------------------------------------------------------------------- */
-
-bool run_ok(const struct run *run) { return run->err.status == FATHOM_OK; }
-
-void run_fail(struct run *run, enum fathom_status status, const char *format, ...)
-{
-    if (!run_ok(run))
-        return;
-    char text[sizeof run->err.message];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    fail(&run->err, status, "%s", text);
-}
-
-void *run_scratch(struct run *run, size_t n, size_t size)
-{
-    if (!run_ok(run))
-        return NULL;
-    void *p = arena_array(run->arena, n, size);
-    if (p)
-        return p;
-    struct fathom_err err;
-    size_t bytes, used = run->arena->used_bytes, limit = run->arena->limit_bytes;
-    fail_nomem(&err, size_mul(n, size, &bytes) ? bytes : SIZE_MAX, "activations");
-    if (limit < SIZE_MAX)
-        run_fail(run, FATHOM_ENOMEM, "%s, %zu of %zu in use", err.message, used, limit);
-    else
-        run_fail(run, FATHOM_ENOMEM, "%s, %zu in use", err.message, used);
-    return NULL;
-}
-
-struct tensor run_alloc(struct run *run, size_t rows, size_t cols)
-{
-    size_t n;
-    if (!size_mul(rows, cols, &n))
-        n = SIZE_MAX;
-    return tensor_2d(DTYPE_F32, run_scratch(run, n, sizeof(float)), rows, cols);
-}
-
-struct tensor run_alloc_map(struct run *run, size_t n, size_t h, size_t w, size_t c)
-{
-    size_t elements;
-    if (!size_mul(n, h, &elements) || !size_mul(elements, w, &elements) || !size_mul(elements, c, &elements))
-        elements = SIZE_MAX;
-    return tensor_4d(DTYPE_F32, run_scratch(run, elements, sizeof(float)), n, h, w, c);
-}
-
 /* ---- operations ---------------------------------------------------------------------------------------------- */
 
 static void linear_op(struct run *run, const char *op, struct tensor *y, const struct tensor *x, const struct tensor *w,
                       const struct tensor *bias, enum epilogue epilogue)
 {
-    bool fits = is_matrix(y) && is_matrix(x) && y->shape[0] == x->shape[0] && is_weight(w, y->shape[1], x->shape[1]) &&
-                (!bias || is_vector(bias, y->shape[1]));
+    bool fits = (is_act(run, y) || is_matrix(y)) && is_act(run, x) && y->shape[0] == x->shape[0] &&
+                is_weight(w, y->shape[1], x->shape[1]) && (!bias || is_vector(bias, y->shape[1]));
     if (!ADMIT(run, op, fits, {"y", y}, {"x", x}, {"w", w}, {"bias", bias}))
         return;
     run->kernels->linear(run, y, x, w, bias, epilogue);
@@ -120,7 +67,7 @@ void linear_quick_gelu(struct run *run, struct tensor *y, const struct tensor *x
 void swiglu(struct run *run, struct tensor *y, const struct tensor *x, const struct tensor *gate,
             const struct tensor *up)
 {
-    bool fits = is_matrix(y) && is_matrix(x) && y->shape[0] == x->shape[0] &&
+    bool fits = is_act(run, y) && is_act(run, x) && y->shape[0] == x->shape[0] &&
                 is_weight(gate, y->shape[1], x->shape[1]) && is_weight(up, y->shape[1], x->shape[1]);
     if (!ADMIT(run, "swiglu", fits, {"y", y}, {"x", x}, {"gate", gate}, {"up", up}))
         return;
@@ -130,11 +77,11 @@ void swiglu(struct run *run, struct tensor *y, const struct tensor *x, const str
 
 void mlp(struct run *run, struct tensor *y, const struct tensor *x, const struct mlp_weights *w)
 {
-    bool fits = is_matrix(y) && is_matrix(x) && y->shape[0] == x->shape[0] &&
+    bool fits = is_act(run, y) && is_act(run, x) && y->shape[0] == x->shape[0] &&
                 is_weight(&w->down, y->shape[1], w->gate.shape[0]);
     if (!ADMIT(run, "mlp", fits, {"y", y}, {"x", x}, {"down", &w->down}))
         return;
-    size_t n = x->shape[0], n_rows = n < MLP_ROWS ? n : MLP_ROWS;
+    size_t n = x->shape[0], n_rows = n < run->kernels->max_rows ? n : run->kernels->max_rows;
     struct arena_mark mark = arena_save(run->arena);
     struct tensor hidden = run_alloc(run, n_rows, w->gate.shape[0]);
     for (size_t first = 0; first < n && run_ok(run); first += n_rows) {
@@ -147,10 +94,11 @@ void mlp(struct run *run, struct tensor *y, const struct tensor *x, const struct
 }
 
 /* Whether [views, h, w, in] gives [views, oh, ow, out] under weights [out, in, kernel, kernel], flattened or not. */
-static bool conv2d_fits(const struct tensor *y, const struct tensor *x, const struct tensor *w, struct conv2d_shape s)
+static bool conv2d_fits(const struct run *run, const struct tensor *y, const struct tensor *x, const struct tensor *w,
+                        struct conv2d_shape s)
 {
     size_t padding, taps, per_row;
-    if (x->dtype != DTYPE_F32 || x->n_dims != 4 || y->dtype != DTYPE_F32 || y->n_dims != 4 || s.kernel == 0 ||
+    if (x->dtype != run->dtype || x->n_dims != 4 || y->dtype != run->dtype || y->n_dims != 4 || s.kernel == 0 ||
         s.stride == 0 || !size_mul(2, s.pad, &padding) || !size_mul(s.kernel, s.kernel, &taps) ||
         !size_mul(taps, x->shape[3], &per_row))
         return false;
@@ -175,7 +123,7 @@ static bool conv2d_fits(const struct tensor *y, const struct tensor *x, const st
 void conv2d(struct run *run, struct tensor *y, const struct tensor *x, const struct tensor *w,
             const struct tensor *bias, struct conv2d_shape shape)
 {
-    bool fits = conv2d_fits(y, x, w, shape) && (!bias || is_vector(bias, y->shape[3]));
+    bool fits = conv2d_fits(run, y, x, w, shape) && (!bias || is_vector(bias, y->shape[3]));
     if (!ADMIT(run, "conv2d", fits, {"y", y}, {"x", x}, {"w", w}, {"bias", bias}))
         return;
     struct tensor flat = tensor_2d(w->dtype, w->data, w->shape[0], x->shape[3] * shape.kernel * shape.kernel);
@@ -187,8 +135,8 @@ void conv2d(struct run *run, struct tensor *y, const struct tensor *x, const str
 void layernorm(struct run *run, struct tensor *y, const struct tensor *x, const struct tensor *w,
                const struct tensor *bias, float eps)
 {
-    bool fits =
-        is_matrix(y) && is_matrix(x) && same_shape(y, x) && is_vector(w, x->shape[1]) && is_vector(bias, x->shape[1]);
+    bool fits = is_act(run, y) && is_act(run, x) && same_shape(y, x) && is_vector(w, x->shape[1]) &&
+                is_vector(bias, x->shape[1]);
     if (!ADMIT(run, "layernorm", fits, {"y", y}, {"x", x}, {"w", w}, {"bias", bias}))
         return;
     run->kernels->layernorm(run, y, x, w, bias, eps);
@@ -197,7 +145,7 @@ void layernorm(struct run *run, struct tensor *y, const struct tensor *x, const 
 
 void rmsnorm(struct run *run, struct tensor *y, const struct tensor *x, const struct tensor *w, float eps)
 {
-    bool fits = is_matrix(y) && is_matrix(x) && same_shape(y, x) && is_vector(w, x->shape[1]);
+    bool fits = is_act(run, y) && is_act(run, x) && same_shape(y, x) && is_vector(w, x->shape[1]);
     if (!ADMIT(run, "rmsnorm", fits, {"y", y}, {"x", x}, {"w", w}))
         return;
     run->kernels->rmsnorm(run, y, x, w, eps);
@@ -206,7 +154,7 @@ void rmsnorm(struct run *run, struct tensor *y, const struct tensor *x, const st
 
 void rope(struct run *run, struct tensor *x, size_t n_heads, const int32_t *pos, float theta)
 {
-    bool fits = is_matrix(x) && n_heads > 0 && x->shape[1] % n_heads == 0 && x->shape[1] / n_heads % 2 == 0;
+    bool fits = is_act(run, x) && n_heads > 0 && x->shape[1] % n_heads == 0 && x->shape[1] / n_heads % 2 == 0;
     if (!ADMIT(run, "rope", fits, {"x", x}))
         return;
     run->kernels->rope(run, x, n_heads, pos, theta);
@@ -215,7 +163,7 @@ void rope(struct run *run, struct tensor *x, size_t n_heads, const int32_t *pos,
 
 void add(struct run *run, struct tensor *x, const struct tensor *y)
 {
-    bool fits = is_matrix(x) && is_matrix(y) && same_shape(x, y);
+    bool fits = is_act(run, x) && is_act(run, y) && same_shape(x, y);
     if (!ADMIT(run, "add", fits, {"x", x}, {"y", y}))
         return;
     run->kernels->add(run, x, y);
@@ -224,10 +172,10 @@ void add(struct run *run, struct tensor *x, const struct tensor *y)
 
 void embed(struct run *run, struct tensor *y, const struct tensor *table, const int32_t *ids)
 {
-    bool fits = is_matrix(y) && is_weight(table, table->shape[0], y->shape[1]) && !table->scales;
+    bool fits = is_act(run, y) && is_weight(table, table->shape[0], y->shape[1]) && !table->scales;
     if (!ADMIT(run, "embed", fits, {"y", y}, {"table", table}))
         return;
-    for (size_t i = 0; i < y->shape[0]; i++)
+    for (size_t i = 0; i < y->shape[0] && !run->device; i++) /* a device's ids were checked before they went there */
         if (ids[i] < 0 || (size_t)ids[i] >= table->shape[0]) {
             run_fail(run, FATHOM_EINVAL, "embed: token id %d at %zu is not in [0, %zu)", ids[i], i, table->shape[0]);
             return;
@@ -241,7 +189,7 @@ void attention_relpos(struct run *run, struct tensor *y, const struct tensor *qk
 {
     size_t n, side_h = s.window ? s.window : s.gh, side_w = s.window ? s.window : s.gw;
     bool padded = s.window && (s.gh % s.window || s.gw % s.window);
-    bool fits = is_matrix(y) && is_matrix(qkv) && size_mul(s.gh, s.gw, &n) && size_mul(n, s.n_views, &n) && n > 0 &&
+    bool fits = is_act(run, y) && is_act(run, qkv) && size_mul(s.gh, s.gw, &n) && size_mul(n, s.n_views, &n) && n > 0 &&
                 y->shape[0] == n && qkv->shape[0] == n && s.n_heads > 0 && y->shape[1] % s.n_heads == 0 &&
                 qkv->shape[1] == 3 * y->shape[1] && (pad ? is_vector(pad, qkv->shape[1]) : !padded);
     for (int i = 0; i < 2 && fits; i++) {
@@ -256,10 +204,10 @@ void attention_relpos(struct run *run, struct tensor *y, const struct tensor *qk
 }
 
 /* q, y [n, n_heads * d], k, v [n, n_kv_heads * d], n_kv_heads dividing n_heads. */
-static bool heads_fit(const struct tensor *y, const struct tensor *q, const struct tensor *k, const struct tensor *v,
-                      size_t n_heads, size_t n_kv_heads)
+static bool heads_fit(const struct run *run, const struct tensor *y, const struct tensor *q, const struct tensor *k,
+                      const struct tensor *v, size_t n_heads, size_t n_kv_heads)
 {
-    return is_matrix(y) && is_matrix(q) && is_matrix(k) && is_matrix(v) && n_kv_heads > 0 && n_heads > 0 &&
+    return is_act(run, y) && is_act(run, q) && is_act(run, k) && is_act(run, v) && n_kv_heads > 0 && n_heads > 0 &&
            n_heads % n_kv_heads == 0 && q->shape[1] % n_heads == 0 && same_shape(y, q) && same_shape(k, v) &&
            k->shape[0] == q->shape[0] && k->shape[1] == q->shape[1] / n_heads * n_kv_heads;
 }
@@ -267,7 +215,7 @@ static bool heads_fit(const struct tensor *y, const struct tensor *q, const stru
 void attention_prefix(struct run *run, struct tensor *y, const struct tensor *q, const struct tensor *k,
                       const struct tensor *v, size_t n_heads, size_t n_kv_heads, size_t n_seqs, size_t prefix)
 {
-    bool fits = heads_fit(y, q, k, v, n_heads, n_kv_heads) && n_seqs > 0 && q->shape[0] % n_seqs == 0 &&
+    bool fits = heads_fit(run, y, q, k, v, n_heads, n_kv_heads) && n_seqs > 0 && q->shape[0] % n_seqs == 0 &&
                 prefix <= q->shape[0] / n_seqs;
     if (!ADMIT(run, "attention_prefix", fits, {"y", y}, {"q", q}, {"k", k}, {"v", v}))
         return;
@@ -278,7 +226,7 @@ void attention_prefix(struct run *run, struct tensor *y, const struct tensor *q,
 void attention_causal(struct run *run, struct tensor *y, const struct tensor *q, const struct tensor *k,
                       const struct tensor *v, struct kv_layer *kv, size_t n_heads, size_t pos)
 {
-    bool fits = heads_fit(y, q, k, v, n_heads, kv->n_kv_heads) && q->shape[1] / n_heads == kv->head_dim &&
+    bool fits = heads_fit(run, y, q, k, v, n_heads, kv->n_kv_heads) && q->shape[1] / n_heads == kv->head_dim &&
                 kv->capacity % ATTENTION_TILE == 0;
     if (!ADMIT(run, "attention_causal", fits, {"y", y}, {"q", q}, {"k", k}, {"v", v}))
         return;
@@ -303,8 +251,8 @@ void softmax_topk(struct run *run, const struct tensor *logits, size_t top_k, in
 
 void moe(struct run *run, struct tensor *y, const struct tensor *x, const struct moe_weights *w)
 {
-    bool fits = is_matrix(y) && is_matrix(x) && same_shape(y, x) && is_weight(&w->router, w->n_experts, x->shape[1]) &&
-                moe_experts_fit(w, x->shape[1]);
+    bool fits = is_act(run, y) && is_act(run, x) && same_shape(y, x) &&
+                is_weight(&w->router, w->n_experts, x->shape[1]) && moe_experts_fit(w, x->shape[1]);
     if (!ADMIT(run, "moe", fits, {"y", y}, {"x", x}, {"router", &w->router}))
         return;
     run->kernels->moe(run, y, x, w);

@@ -2,7 +2,11 @@
  * of this page and nothing lower; each back end fills a struct kernels.
  *
  * Activations are float32 tensors. With act == FATHOM_BF16 each operation rounds its result to bfloat16 (ties to even)
- * where the reference implementation, run in bfloat16, stores one; sums stay in float32.
+ * where the reference implementation, run in bfloat16, stores one; sums stay in float32. A device (kernel/device.h)
+ * stores them in bfloat16 then; logits and what softmax_topk reads may stay float32.
+ *
+ * Tensors, ids and positions lie in the memory of the run's back end, which on a device the processor cannot read:
+ * upload and download are the ways in and out, and copy, positions, resize_* fill tensors from what is there already.
  *
  * One definition of every sum, so that a result depends on nothing but its inputs: not on the number of rows beside it,
  * the thread count, the chunking of a prefill or the instruction set. ref/, AVX2 and AVX-512 give the same bits.
@@ -29,12 +33,15 @@
 #define KV_LANES 16
 
 struct kernels;
+struct device;
 
 struct run {
     const struct kernels *kernels;
     struct pool *pool;     /* borrowed                                                        */
-    struct arena *arena;   /* borrowed; activations and scratch                               */
+    struct arena *arena;   /* borrowed; activations and scratch, in the back end's memory     */
     enum fathom_dtype act; /* where results are rounded                                       */
+    enum dtype dtype;      /* in which they are stored: f32; bf16 on a device when act is     */
+    struct device *device; /* borrowed; NULL: this process's memory and processors            */
     struct fathom_err err; /* the first error                                                 */
     /* Called after every operation with its name and its output; NULL: not called. */
     void (*trace)(void *ctx, const char *op, const struct tensor *out);
@@ -66,7 +73,8 @@ struct relpos_shape {
 };
 
 /* Keys and values of one decoder layer, float32, in the order in which attention reads them:
- * k [n_kv_heads][capacity / 16][head_dim][16], v [n_kv_heads][capacity][head_dim]. */
+ * k [n_kv_heads][capacity / 16][head_dim][16], v [n_kv_heads][capacity][head_dim]. On a device both are
+ * [n_kv_heads][capacity][head_dim] in the dtype of the run. */
 struct kv_layer {
     float *k, *v;
     size_t n_kv_heads, head_dim, capacity; /* capacity: tokens, a multiple of ATTENTION_TILE */
@@ -127,9 +135,18 @@ struct sparse_keys {
     size_t n_all, top_k;   /* the first n_all queries see all entries that are there for them                      */
 };
 
-/* What a back end fills. All matrices are [rows, cols] with unit column stride; y never overlaps an input unless said. */
+/* What a back end fills. The first four numbers and functions are what depends on where its memory is. All matrices are [rows, cols] with unit column stride; y never overlaps an input unless said. */
 struct kernels {
     const char *name;
+    size_t max_rows;  /* rows that a wide intermediate result (an MLP's hidden rows) has at a time     */
+    size_t max_views; /* views of a page that go through the vision tower together                     */
+    void (*upload)(struct run *, struct tensor *y, const float *x);
+    void (*upload_ids)(struct run *, int32_t *y, const int32_t *x, size_t n);
+    void (*download)(struct run *, float *y, const struct tensor *x);
+    void (*copy)(struct run *, struct tensor *y, const struct tensor *x);
+    void (*positions)(struct run *, int32_t *pos, int32_t first, size_t n);
+    void (*resize_1d)(struct run *, struct tensor *y, const struct tensor *x);
+    void (*resize_2d)(struct run *, struct tensor *y, const struct tensor *x, size_t side, size_t g);
     void (*linear)(struct run *, struct tensor *y, const struct tensor *x, const struct tensor *w,
                    const struct tensor *bias, enum epilogue);
     void (*swiglu)(struct run *, struct tensor *y, const struct tensor *x, const struct tensor *gate,
@@ -175,16 +192,36 @@ struct kernels {
 extern const struct kernels kernels_ref;
 const struct kernels *kernels_select(const char *highest);
 
-/* Floats from the arena; on failure the error is recorded and data is NULL (later operations then do nothing). */
+/* Activations from the arena; on failure the error is recorded and data is NULL (later operations then do nothing). */
 struct tensor run_alloc(struct run *run, size_t rows, size_t cols);
 struct tensor run_alloc_map(struct run *run, size_t n, size_t h, size_t w, size_t c);
+struct tensor run_alloc_f32(struct run *run, size_t rows, size_t cols); /* float32 whatever the run stores */
 void *run_scratch(struct run *run, size_t n, size_t size);
 bool run_ok(const struct run *run);
 void run_fail(struct run *run, enum fathom_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* y, packed, = the floats x of this process's memory, as many as y has elements. */
+void upload(struct run *run, struct tensor *y, const float *x);
+void upload_ids(struct run *run, int32_t *y, const int32_t *x, size_t n);
+
+/* The other way: y is this process's, x a matrix. Everything before it has been done when it returns. */
+void download(struct run *run, float *y, const struct tensor *x);
+
+/* y = x, two matrices of equal shape that do not overlap; x may be a weight (but q8_0 only whole), y is an activation. */
+void copy(struct run *run, struct tensor *y, const struct tensor *x);
+
+/* pos[i] = first + i */
+void positions(struct run *run, int32_t *pos, size_t first, size_t n);
+
+/* A table x [n_in, dim] as y [n_out, dim]: linear interpolation without antialiasing, align_corners false. And x
+ * [side, side, dim] (any leading 1s) as y [g*g, dim]: antialiased bicubic, a = -0.5 (spec deepseek-ocr §3.1). f32 or
+ * bf16 tables; equal sides copy. */
+void resize_1d(struct run *run, struct tensor *y, const struct tensor *x);
+void resize_2d(struct run *run, struct tensor *y, const struct tensor *x, size_t side, size_t g);
+
 /* y [n, out] = epilogue(x [n, in] · w [out, in]^T + bias [out] or NULL). w: f32, f16, bf16, q8_0, f8_e4m3 or f4_e2m1, its
- * values being those of its codes times their scales; bias f32 or bf16. */
+ * values being those of its codes times their scales; bias f32 or bf16. y may be f32 where the run stores bf16. */
 void linear(struct run *run, struct tensor *y, const struct tensor *x, const struct tensor *w,
             const struct tensor *bias);
 void linear_gelu(struct run *run, struct tensor *y, const struct tensor *x, const struct tensor *w,

@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "nn/positions.h"
 #include "weights/bind.h"
 
 static void bind_mlp(struct binder *b, struct mlp_weights *w, const char *name, size_t hidden, size_t dim)
@@ -81,9 +80,9 @@ void decoder_release(struct decoder *d)
     d->experts = NULL;
 }
 
-/* y = o(attention(rope(q h), rope(k h), v h)); h [n, dim] is the normed input. */
+/* y = o(attention(rope(q h), rope(k h), v h)); h [n, dim] is the normed input at positions pos, from `first` on. */
 static void attention(struct run *run, const struct decoder *d, const struct decoder_layer *w, struct kv_layer *kv,
-                      struct tensor *y, const struct tensor *h, const int32_t *pos)
+                      struct tensor *y, const struct tensor *h, const int32_t *pos, size_t first)
 {
     const struct decoder_config *c = &d->cfg;
     size_t n = h->shape[0], q_dim = c->n_heads * c->head_dim, kv_dim = c->n_kv_heads * c->head_dim;
@@ -96,7 +95,7 @@ static void attention(struct run *run, const struct decoder *d, const struct dec
     linear(run, &v, h, &w->v_w, NULL);
     rope(run, &q, c->n_heads, pos, c->rope_theta);
     rope(run, &k, c->n_kv_heads, pos, c->rope_theta);
-    attention_causal(run, &a, &q, &k, &v, kv, c->n_heads, (size_t)pos[0]);
+    attention_causal(run, &a, &q, &k, &v, kv, c->n_heads, first);
     linear(run, y, &a, &w->o_w, NULL);
     arena_restore(run->arena, mark);
 }
@@ -108,14 +107,12 @@ void decoder_forward(struct run *run, const struct decoder *d, struct kv_cache *
     struct arena_mark mark = arena_save(run->arena);
     struct tensor h = run_alloc(run, n, c->dim), y = run_alloc(run, n, c->dim);
     int32_t *pos = run_scratch(run, n, sizeof *pos);
-    if (!run_ok(run))
-        return;
-    position_ids(pos, kv->n_tok, n);
+    positions(run, pos, kv->n_tok, n);
 
     for (size_t l = 0; l < c->n_layers; l++) {
         const struct decoder_layer *w = &d->layers[l];
         rmsnorm(run, &h, x, &w->attn_norm, c->norm_eps);
-        attention(run, d, w, &kv->layers[l], &y, &h, pos);
+        attention(run, d, w, &kv->layers[l], &y, &h, pos, kv->n_tok);
         add(run, x, &y);
         rmsnorm(run, &h, x, &w->ffn_norm, c->norm_eps);
         if (l < c->n_dense_layers)

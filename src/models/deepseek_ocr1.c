@@ -5,8 +5,6 @@
  */
 #include "models/deepseek_ocr1.h"
 
-#include <string.h>
-
 #include "weights/bind.h"
 
 enum fathom_status ocr1_bind(struct ocr1 *m, const struct model_config *cfg, const struct weights *w,
@@ -40,11 +38,9 @@ struct ocr1_view ocr1_view_forward(struct run *run, const struct ocr1 *m, const 
     v.projector = run_alloc(run, n, m->decoder.cfg.dim);
     struct arena_mark mark = arena_save(run->arena);
     struct tensor both = run_alloc(run, n, n_clip + n_sam); /* CLIP first */
-    for (size_t i = 0; i < n && run_ok(run); i++) {
-        float *row = tensor_row(&both, i);
-        memcpy(row, tensor_row(&v.clip, i), n_clip * sizeof *row);
-        memcpy(row + n_clip, tensor_row(&v.sam, i), n_sam * sizeof *row);
-    }
+    struct tensor left = tensor_cols(&both, 0, n_clip), right = tensor_cols(&both, n_clip, n_sam);
+    copy(run, &left, &v.clip);
+    copy(run, &right, &v.sam);
     linear(run, &v.projector, &both, &m->projector_w, &m->projector_b);
     arena_restore(run->arena, mark);
     return v;
@@ -65,7 +61,7 @@ static void put_row(struct run *run, struct tensor *block, size_t row, const str
 {
     struct tensor dst = tensor_rows(block, row, 1);
     struct tensor table = tensor_2d(vector->dtype, vector->data, 1, vector->shape[0]);
-    embed(run, &dst, &table, &(const int32_t){0});
+    copy(run, &dst, &table);
 }
 
 /* The m x m tokens of a view into the mosaic that begins at row `first` of block and is `width` tokens wide without its
@@ -73,10 +69,11 @@ static void put_row(struct run *run, struct tensor *block, size_t row, const str
 static void put_view(struct run *run, struct tensor *block, size_t first, size_t width, size_t left, size_t top,
                      const struct tensor *tokens, size_t m)
 {
-    size_t dim = block->shape[1];
-    for (size_t y = 0; y < m && run_ok(run); y++)
-        memcpy(tensor_row(block, first + (top + y) * (width + 1) + left), tensor_row(tokens, y * m),
-               m * dim * sizeof(float));
+    for (size_t y = 0; y < m; y++) {
+        struct tensor to = tensor_rows(block, first + (top + y) * (width + 1) + left, m);
+        struct tensor from = tensor_rows(tokens, y * m, m);
+        copy(run, &to, &from);
+    }
 }
 
 void ocr1_picture_forward(struct run *run, const struct ocr1 *m, const struct picture *p, struct tensor *block,

@@ -5,8 +5,6 @@
  */
 #include "models/deepseek_ocr2.h"
 
-#include <string.h>
-
 #include "weights/bind.h"
 
 enum fathom_status ocr2_bind(struct ocr2 *m, const struct model_config *cfg, const struct weights *w,
@@ -57,13 +55,13 @@ void ocr2_separator(struct run *run, const struct ocr2 *m, struct tensor *block,
     size_t dim = m->decoder.cfg.dim;
     struct tensor last = tensor_rows(block, row, 1);
     struct tensor table = tensor_2d(m->view_separator.dtype, m->view_separator.data, 1, dim);
-    embed(run, &last, &table, &(const int32_t){0});
+    copy(run, &last, &table);
 }
 
 void ocr2_picture_forward(struct run *run, const struct ocr2 *m, const struct picture *p, struct tensor *block,
                           picture_fn *on_view, void *ctx)
 {
-    size_t dim = m->decoder.cfg.dim, row = 0;
+    size_t row = 0;
 
     for (size_t i = 0; i <= p->n_local && run_ok(run); i++) {
         bool is_local = i < p->n_local;
@@ -71,8 +69,8 @@ void ocr2_picture_forward(struct run *run, const struct ocr2 *m, const struct pi
         const float *pixels = is_local ? p->local + i * 3 * side * side : p->global;
         struct arena_mark mark = arena_save(run->arena);
         struct ocr2_view v = ocr2_view_forward(run, m, pixels, side);
-        if (run_ok(run))
-            memcpy(tensor_row(block, row), v.projector.data, v.projector.shape[0] * dim * sizeof(float));
+        struct tensor rows = tensor_rows(block, row, v.projector.shape[0]);
+        copy(run, &rows, &v.projector);
         row += v.projector.shape[0];
         arena_restore(run->arena, mark);
         if (on_view && !on_view(ctx, i + 1, p->n_local + 1))

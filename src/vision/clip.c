@@ -6,8 +6,6 @@
  */
 #include "vision/clip.h"
 
-#include <string.h>
-
 #include "vision/pos_table.h"
 #include "weights/bind.h"
 
@@ -59,16 +57,14 @@ static struct tensor join_class(struct run *run, const struct clip *c, const str
     struct arena_mark mark = arena_save(run->arena);
     struct tensor class_row = tensor_2d(c->class_embedding.dtype, c->class_embedding.data, 1, dim);
     struct tensor pos = run_alloc(run, 1, dim);
-    const int32_t row = 0;
 
     while (m * m < n)
         m++;
-    embed(run, &first, &class_row, &row);
-    embed(run, &pos, &c->pos_class, &row);
+    copy(run, &first, &class_row);
+    copy(run, &pos, &c->pos_class);
     add(run, &first, &pos);
     struct tensor grid = pos_table_2d(run, &c->pos_grid, c->cfg.pos_side, m);
-    if (run_ok(run))
-        memcpy(rest.data, sam->data, n * dim * sizeof(float));
+    copy(run, &rest, sam);
     add(run, &rest, &grid);
     arena_restore(run->arena, mark);
     return x;
@@ -97,8 +93,8 @@ struct tensor clip_forward(struct run *run, const struct clip *c, const struct t
         linear(run, &y, &hidden, &w->fc2_w, &w->fc2_b);
         add(run, &x, &y);
     }
-    if (run_ok(run))
-        memcpy(out.data, tensor_row(&x, 1), (n - 1) * dim * sizeof(float));
+    struct tensor image = tensor_rows(&x, 1, n - 1);
+    copy(run, &out, &image);
     arena_restore(run->arena, mark);
     return out;
 }

@@ -8,10 +8,6 @@
  */
 #include "vision/qwen2_encoder.h"
 
-#include <string.h>
-
-#include "nn/activation.h"
-#include "nn/positions.h"
 #include "weights/bind.h"
 
 enum fathom_status encoder_bind(struct encoder *e, const struct encoder_config *cfg, const struct weights *w,
@@ -49,17 +45,12 @@ enum fathom_status encoder_bind(struct encoder *e, const struct encoder_config *
 static struct tensor join_queries(struct run *run, const struct encoder *e, const struct tensor *image)
 {
     size_t n = image->shape[0], dim = e->cfg.dim;
-    struct tensor x = run_alloc(run, 2 * n, dim);
-    int32_t *ids = run_scratch(run, n, sizeof *ids);
+    struct tensor x = run_alloc(run, 2 * n, dim), first = tensor_rows(&x, 0, n), half = tensor_rows(&x, n, n);
 
-    if (!run_ok(run))
-        return x;
-    position_ids(ids, 0, n);
-    memcpy(x.data, image->data, n * dim * sizeof(float));
-    struct tensor half = tensor_rows(&x, n, n);
+    copy(run, &first, image);
     for (size_t i = 0; i < ENCODER_MAX_QUERIES; i++) {
         if (e->queries[i].shape[0] == n) {
-            embed(run, &half, &e->queries[i], ids);
+            copy(run, &half, &e->queries[i]);
             return x;
         }
     }
@@ -79,9 +70,7 @@ struct tensor encoder_forward(struct run *run, const struct encoder *e, const st
     struct tensor q = run_alloc(run, 2 * n, q_dim), k = run_alloc(run, 2 * n, kv_dim),
                   v = run_alloc(run, 2 * n, kv_dim);
     int32_t *pos = run_scratch(run, 2 * n, sizeof *pos);
-    if (!run_ok(run))
-        return out;
-    position_ids(pos, 0, 2 * n);
+    positions(run, pos, 0, 2 * n);
 
     for (size_t l = 0; l < c->n_layers; l++) {
         const struct encoder_layer *w = &e->layers[l];

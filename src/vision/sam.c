@@ -8,9 +8,6 @@
  */
 #include "vision/sam.h"
 
-#include <string.h>
-
-#include "nn/activation.h"
 #include "vision/pos_table.h"
 #include "weights/bind.h"
 
@@ -83,17 +80,17 @@ static void attention(struct run *run, const struct sam *s, size_t l, struct ten
     linear(run, &qkv, &h, &b->qkv_w, &b->qkv_b);
     attention_relpos(run, &h, &qkv, &b->qkv_b, &rel_h, &rel_w, shape);
 
-    struct tensor y = tensor_2d(DTYPE_F32, qkv.data, n, dim); /* qkv has been read */
+    struct tensor y = tensor_2d(qkv.dtype, qkv.data, n, dim); /* qkv has been read */
     linear(run, &y, &h, &b->proj_w, &b->proj_b);
     add(run, x, &y);
     arena_restore(run->arena, mark);
 }
 
 /* x += lin2(gelu(lin1(norm(x)))), some rows at a time: the hidden rows of a whole 1024 px view would take 48 MiB, those
- * of 2048 rows no more than the attention before. */
+ * of 2048 rows (on the CPU) no more than the attention before. */
 static void feed_forward(struct run *run, const struct sam *s, size_t l, struct tensor *x)
 {
-    const size_t max_rows = 2048;
+    const size_t max_rows = 2 * run->kernels->max_rows;
     const struct sam_block *b = &s->blocks[l];
     size_t n = x->shape[0], dim = s->cfg.dim, n_rows = n < max_rows ? n : max_rows;
     struct arena_mark mark = arena_save(run->arena);
@@ -117,7 +114,7 @@ static void neck(struct run *run, const struct sam *s, struct tensor *out, const
     const struct conv2d_shape pointwise = {1, 1, 0}, same = {3, 1, 1}, half = {3, 2, 1};
     size_t g = map->shape[1], n = g * g, c = s->cfg.neck_dim;
     struct tensor a = run_alloc_map(run, 1, g, g, c), b = run_alloc_map(run, 1, g, g, c);
-    struct tensor a_rows = tensor_2d(DTYPE_F32, a.data, n, c), b_rows = tensor_2d(DTYPE_F32, b.data, n, c);
+    struct tensor a_rows = tensor_2d(a.dtype, a.data, n, c), b_rows = tensor_2d(b.dtype, b.data, n, c);
 
     conv2d(run, &a, map, &s->neck_conv1, NULL, pointwise);
     layernorm(run, &a_rows, &a_rows, &s->neck_norm1_w, &s->neck_norm1_b, s->cfg.norm_eps);
@@ -135,15 +132,12 @@ struct tensor sam_forward(struct run *run, const struct sam *s, const float *pix
     struct tensor out = run_alloc_map(run, 1, m, m, s->cfg.out_dim);
     struct arena_mark mark = arena_save(run->arena);
     struct tensor map = run_alloc_map(run, 1, g, g, dim);
-    struct tensor x = tensor_2d(DTYPE_F32, map.data, g * g, dim);
+    struct tensor x = tensor_2d(map.dtype, map.data, g * g, dim);
 
     struct arena_mark inputs = arena_save(run->arena);
     struct tensor planes = run_alloc_map(run, 1, 3, side, side); /* [1, 3, S, S], seen below as [1, S, S, 3] */
-    if (run_ok(run)) {
-        memcpy(planes.data, pixels, 3 * side * side * sizeof(float));
-        round_activations(run, planes.data, 3 * side * side);
-    }
-    struct tensor picture = {.dtype = DTYPE_F32,
+    upload(run, &planes, pixels);
+    struct tensor picture = {.dtype = planes.dtype,
                              .n_dims = 4,
                              .shape = {1, side, side, 3},
                              .stride = {3 * side * side, side, 1, side * side},
@@ -159,5 +153,5 @@ struct tensor sam_forward(struct run *run, const struct sam *s, const float *pix
     }
     neck(run, s, &out, &map);
     arena_restore(run->arena, mark);
-    return tensor_2d(DTYPE_F32, out.data, m * m, s->cfg.out_dim);
+    return tensor_2d(out.dtype, out.data, m * m, s->cfg.out_dim);
 }

@@ -110,6 +110,45 @@ static void embed_levels_agree(void **state)
     }
 }
 
+/* copy gives what embed gives of the rows in order, into rows with gaps; upload and download are each other's inverse. */
+static void data_comes_and_goes(void **state)
+{
+    (void)state;
+    static const int32_t ids[] = {0, 1, 2, 3, 4};
+    for (uint64_t i = 0; i < 8; i++) {
+        enum fathom_dtype act = i / 4 ? FATHOM_BF16 : FATHOM_F32;
+        struct weight table = weight_random(weight_dtypes[i % N_UNSCALED_DTYPES], 5, 64, 0, i);
+        struct matrix y = matrix_alloc(5, 64, 3), expected = matrix_alloc(5, 64, 3);
+        struct kernel_run k;
+        assert_true(kernel_run_init(&k, "ref", 1, act));
+        embed(&k.run, &expected.t, &table.t, ids);
+        copy(&k.run, &y.t, &table.t);
+        assert_same_bits(&y, &expected, "copy");
+        assert_canaries(&y);
+
+        float out[5 * 64];
+        struct tensor packed = run_alloc(&k.run, 5, 64);
+        download(&k.run, out, &y.t);
+        upload(&k.run, &packed, out);
+        for (size_t row = 0; row < 5; row++)
+            assert_memory_equal(tensor_row(&packed, row), tensor_row(&y.t, row), 64 * sizeof(float));
+        int32_t *pos = run_scratch(&k.run, 3, sizeof *pos);
+        positions(&k.run, pos, 7, 3);
+        assert_int_equal(pos[0] * 10000 + pos[1] * 100 + pos[2], 70809);
+        assert_true(run_ok(&k.run));
+        upload(&k.run, &y.t, out); /* rows with gaps are not packed */
+        assert_int_equal(k.run.err.status, FATHOM_EINVAL);
+        k.run.err = (struct fathom_err){0};
+        positions(&k.run, pos, INT32_MAX, 3);
+        assert_int_equal(k.run.err.status, FATHOM_ELIMIT);
+        k.run.err = (struct fathom_err){0};
+        k.arena.used_bytes = 0;
+        kernel_run_finish(&k);
+        matrix_free(&y), matrix_free(&expected);
+        weight_free(&table);
+    }
+}
+
 static void add_levels_agree(void **state)
 {
     (void)state;
@@ -142,8 +181,8 @@ static void add_levels_agree(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(topk_known),         cmocka_unit_test(topk_levels_agree), cmocka_unit_test(topk_refuses_nan),
-        cmocka_unit_test(embed_levels_agree), cmocka_unit_test(add_levels_agree),
+        cmocka_unit_test(topk_known),         cmocka_unit_test(topk_levels_agree),   cmocka_unit_test(topk_refuses_nan),
+        cmocka_unit_test(embed_levels_agree), cmocka_unit_test(data_comes_and_goes), cmocka_unit_test(add_levels_agree),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -126,6 +126,36 @@ static void nested_marks(void **state)
     arena_release(&a);
 }
 
+static bool back_by_4k(void *ctx, size_t bytes, size_t *backed_bytes)
+{
+    size_t *limit = ctx;
+    if (bytes <= *limit)
+        *backed_bytes = (bytes + 4095) / 4096 * 4096;
+    return bytes <= *limit;
+}
+
+/* Addresses of a device: handed out in order, backed as they are needed, never touched. */
+static void region_is_backed_on_demand(void **state)
+{
+    (void)state;
+    size_t memory = 16384;
+    char *region = (char *)0x10000000;
+    struct arena a;
+    arena_init_region(&a, region, 1 << 20, back_by_4k, &memory);
+    assert_ptr_equal(arena_alloc(&a, 100), region);
+    assert_int_equal(a.backed_bytes, 4096);
+    struct arena_mark mark = arena_save(&a);
+    assert_ptr_equal(arena_alloc(&a, 8000), region + 128);
+    assert_int_equal(a.backed_bytes, 8192);
+    assert_null(arena_alloc(&a, 16384)); /* there is no such memory */
+    assert_int_equal(a.used_bytes, 128 + 8000);
+    arena_restore(&a, mark);
+    assert_ptr_equal(arena_alloc(&a, 1), region + 128);
+    assert_int_equal(a.peak_bytes, 128 + 8000);
+    assert_null(arena_alloc(&a, (size_t)1 << 30));
+    arena_release(&a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -134,6 +164,7 @@ int main(void)
         cmocka_unit_test(huge_limit_fails_cleanly),
         cmocka_unit_test(restore_returns_to_the_mark),
         cmocka_unit_test(nested_marks),
+        cmocka_unit_test(region_is_backed_on_demand),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,15 @@
 
 const struct kernels kernels_ref = {
     .name = "ref",
+    .max_rows = 1024,
+    .max_views = 1,
+    .upload = upload_ref,
+    .upload_ids = upload_ids_ref,
+    .download = download_ref,
+    .copy = copy_ref,
+    .positions = positions_ref,
+    .resize_1d = resize_1d_ref,
+    .resize_2d = resize_2d_ref,
     .linear = linear_ref,
     .swiglu = swiglu_ref,
     .conv2d = conv2d_ref,

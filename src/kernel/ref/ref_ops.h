@@ -6,6 +6,13 @@
 #include "base/half.h"
 #include "kernel/kernel.h"
 
+void upload_ref(struct run *run, struct tensor *y, const float *x);
+void upload_ids_ref(struct run *run, int32_t *y, const int32_t *x, size_t n);
+void download_ref(struct run *run, float *y, const struct tensor *x);
+void copy_ref(struct run *run, struct tensor *y, const struct tensor *x);
+void positions_ref(struct run *run, int32_t *pos, int32_t first, size_t n);
+void resize_1d_ref(struct run *run, struct tensor *y, const struct tensor *x);
+void resize_2d_ref(struct run *run, struct tensor *y, const struct tensor *x, size_t side, size_t g);
 void linear_ref(struct run *run, struct tensor *y, const struct tensor *x, const struct tensor *w,
                 const struct tensor *bias, enum epilogue epilogue);
 void swiglu_ref(struct run *run, struct tensor *y, const struct tensor *x, const struct tensor *gate,

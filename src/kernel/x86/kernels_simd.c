@@ -1,8 +1,18 @@
+#include "kernel/ref/ref_ops.h"
 #include "kernel/x86/simd.h"
 #include "kernel/x86/simd_ops.h"
 
 const struct kernels SIMD_NAME(kernels) = {
     .name = SIMD_LANES == 16 ? "avx512" : "avx2",
+    .max_rows = 1024,
+    .max_views = 1,
+    .upload = upload_ref,
+    .upload_ids = upload_ids_ref,
+    .download = download_ref,
+    .copy = copy_ref,
+    .positions = positions_ref,
+    .resize_1d = resize_1d_ref,
+    .resize_2d = resize_2d_ref,
     .linear = SIMD_NAME(linear),
     .swiglu = SIMD_NAME(swiglu),
     .conv2d = SIMD_NAME(conv2d),

@@ -1,9 +1,9 @@
-#include "vision/pos_table.h"
-
+/* Position tables resized to another grid (spec deepseek-ocr §3.1 steps 2 and 4): resize_1d, resize_2d of kernel.h. The
+ * taps are computed in double precision and rounded once; products and sums are float32 and not fused, taps ascending. */
 #include <math.h>
 #include <string.h>
 
-#include "nn/activation.h"
+#include "kernel/ref/ref_ops.h"
 
 /* Row `row` of a table as floats into out. */
 static void table_row(float *out, const struct tensor *table, size_t row, size_t dim)
@@ -49,64 +49,65 @@ static void add_scaled(float *restrict out, const float *restrict in, float w, s
         out[i] += w * in[i];
 }
 
-struct tensor pos_table_2d(struct run *run, const struct tensor *table, size_t side, size_t g)
+static void round_stored(const struct run *run, float *x, size_t n)
 {
-    size_t dim = table->shape[table->n_dims - 1];
-    struct tensor out = run_alloc(run, g * g, dim);
+    for (size_t i = 0; i < n && run->act == FATHOM_BF16; i++)
+        x[i] = bf16_round(x[i]);
+}
+
+void resize_2d_ref(struct run *run, struct tensor *y, const struct tensor *table, size_t side, size_t g)
+{
+    size_t dim = y->shape[1];
     struct arena_mark mark = arena_save(run->arena);
     float *across = run_scratch(run, side * g * dim, sizeof(float)); /* [side, g, dim], resized along the rows */
     float *row = run_scratch(run, side * dim, sizeof(float)), *weights = run_scratch(run, side, sizeof(float));
+    float *dst = y->data;
     if (!run_ok(run))
-        return out;
-    float *dst = out.data;
+        return;
     if (side == g) {
         for (size_t i = 0; i < g * g; i++)
             table_row(dst + i * dim, table, i, dim);
+        round_stored(run, dst, g * g * dim);
         arena_restore(run->arena, mark);
-        return out;
+        return;
     }
     memset(across, 0, side * g * dim * sizeof *across);
     memset(dst, 0, g * g * dim * sizeof *dst);
-    for (size_t y = 0; y < side; y++) {
+    for (size_t y0 = 0; y0 < side; y0++) {
         for (size_t x = 0; x < side; x++)
-            table_row(row + x * dim, table, y * side + x, dim);
+            table_row(row + x * dim, table, y0 * side + x, dim);
         for (size_t x = 0; x < g; x++) {
             size_t n, lo = bicubic_taps(weights, &n, x, side, g);
             for (size_t k = 0; k < n; k++)
-                add_scaled(across + (y * g + x) * dim, row + (lo + k) * dim, weights[k], dim);
+                add_scaled(across + (y0 * g + x) * dim, row + (lo + k) * dim, weights[k], dim);
         }
     }
-    for (size_t y = 0; y < g; y++) {
-        size_t n, lo = bicubic_taps(weights, &n, y, side, g);
+    for (size_t y1 = 0; y1 < g; y1++) {
+        size_t n, lo = bicubic_taps(weights, &n, y1, side, g);
         for (size_t k = 0; k < n; k++)
-            add_scaled(dst + y * g * dim, across + (lo + k) * g * dim, weights[k], g * dim);
+            add_scaled(dst + y1 * g * dim, across + (lo + k) * g * dim, weights[k], g * dim);
     }
-    round_activations(run, dst, g * g * dim);
+    round_stored(run, dst, g * g * dim);
     arena_restore(run->arena, mark);
-    return out;
 }
 
-struct tensor pos_table_1d(struct run *run, const struct tensor *table, size_t n_out)
+void resize_1d_ref(struct run *run, struct tensor *y, const struct tensor *table)
 {
-    size_t n_in = table->shape[0], dim = table->shape[1];
-    if (n_in == n_out)
-        return *table;
-    struct tensor out = run_alloc(run, n_out, dim);
+    size_t n_in = table->shape[0], n_out = y->shape[0], dim = y->shape[1];
     struct arena_mark mark = arena_save(run->arena);
     float *a = run_scratch(run, dim, sizeof(float)), *b = run_scratch(run, dim, sizeof(float));
     if (!run_ok(run))
-        return out;
+        return;
     for (size_t r = 0; r < n_out; r++) {
         float s = ((float)r + 0.5f) * ((float)n_in / (float)n_out) - 0.5f;
         s = s > 0 ? s : 0;
         size_t i = (size_t)s, next = i + 1 < n_in ? i + 1 : n_in - 1;
-        float f = s - (float)i, *dst = (float *)out.data + r * dim;
+        float f = s - (float)i, *dst = (float *)y->data + r * dim;
         table_row(a, table, i, dim);
         table_row(b, table, next, dim);
         for (size_t d = 0; d < dim; d++)
             dst[d] = (1 - f) * a[d] + f * b[d];
     }
-    round_activations(run, out.data, n_out * dim);
+    round_stored(run, y->data, n_out * dim);
     arena_restore(run->arena, mark);
-    return out;
 }
