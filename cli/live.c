@@ -14,6 +14,7 @@ struct live {
     bool file_begun;     /* something of this file was written        */
     bool anything_begun; /* something of any file was                 */
     bool page_begun;     /* something of this page was                */
+    bool again;          /* this page is being read once more         */
     bool page_told;      /* a page of this file was handed over       */
     size_t n_characters; /* generated for this page                   */
 };
@@ -51,11 +52,19 @@ static void write_text(struct live *l, const char *text, size_t n)
     output_write(&l->session->out, text, n);
 }
 
-/* Text is shown where it arises, so a progress line may share the screen only until the page's first text. */
+/* Text that another attempt may replace is shown to people, who are told, but not given to a file or a pipe. */
+static bool shows_text(const struct live *l)
+{
+    const struct ocr_options *o = l->session->options;
+    return !o->locate && !l->again && (l->session->out.is_terminal || o->read.no_retry);
+}
+
+/* Text is shown where it arises, so a progress line may share the screen only until the page's first text, or when the
+ * page is read once more. */
 static bool on_stage(void *user, const char *stage, size_t done, size_t total)
 {
     struct live *l = user;
-    if (!(l->session->out.is_terminal && l->page_begun))
+    if (!(l->session->out.is_terminal && l->page_begun) || l->again)
         report_stage(&l->session->report, stage, done, total);
     return !session_interrupted(l->session);
 }
@@ -66,12 +75,26 @@ static bool on_text(void *user, const char *raw, size_t n)
     for (size_t i = 0; i < n; i++)
         l->n_characters += ((unsigned char)raw[i] & 0xc0) != 0x80;
     on_stage(l, "decode", l->n_characters, 0);
-    if (!l->session->options->locate) {
+    if (shows_text(l)) {
         const char *text = stream_push(&l->stream, raw, n, &n);
         write_text(l, text, n);
         output_flush(&l->session->out);
     }
     return !l->session->out.error && !session_interrupted(l->session);
+}
+
+static bool on_attempt(void *user, const char *what)
+{
+    struct live *l = user;
+    struct session *s = l->session;
+    terminal_clear(&s->report.terminal);
+    if (l->page_begun && !l->again)
+        output_end_line(&s->out);
+    output_flush(&s->out);
+    terminal_note(&s->report.terminal, "%s: no end was found, reading the page again: %s", l->file, what);
+    l->again = true;
+    l->n_characters = 0;
+    return !s->out.error && !session_interrupted(s);
 }
 
 /* The answer to locate: its Markdown is empty, for all of it is tags. */
@@ -131,7 +154,7 @@ static bool on_page(void *user, const struct fathom_page *page)
         report_page(&s->report, page, s->cut);
     session_stats(s, l->file, page);
     stream_reset(&l->stream);
-    l->page_begun = false;
+    l->page_begun = l->again = false;
     l->n_characters = 0;
     return !s->out.error && !interrupt_signal();
 }
@@ -139,10 +162,11 @@ static bool on_page(void *user, const struct fathom_page *page)
 static void read_file(struct live *l, const char *file)
 {
     struct session *s = l->session;
-    struct fathom_callbacks callbacks = {.user = l, .on_stage = on_stage, .on_text = on_text, .on_page = on_page};
+    struct fathom_callbacks callbacks = {
+        .user = l, .on_stage = on_stage, .on_text = on_text, .on_page = on_page, .on_attempt = on_attempt};
     struct fathom_err err = {0};
     l->file = file;
-    l->file_begun = l->page_begun = l->page_told = s->cut = false;
+    l->file_begun = l->page_begun = l->page_told = l->again = s->cut = false;
     l->n_characters = 0;
     stream_reset(&l->stream);
     report_file(&s->report, file);

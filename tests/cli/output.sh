@@ -56,9 +56,12 @@ cmp "$page" "$tmp/copy.png"
 run 1 -o "$tmp/no/such/folder" "$page"
 one_line "no/such/folder': cannot create: No such file"
 
-# The reader goes away.
+# The reader goes away: before the second page, and, when text is handed on as it comes, before the end of the first.
 status=0
-"$fathom" "$page" 2>"$tmp/err" | head -c 1 >"$tmp/out" || status=${PIPESTATUS[0]}
+"$fathom" "${few[@]}" "$page" "$page" 2>"$tmp/err" | head -c 1 >"$tmp/out" || status=${PIPESTATUS[0]}
+[ "$status" -eq 1 ] || fail "status $status after a closed pipe between pages"
+status=0
+"$fathom" --no-retry "$page" 2>"$tmp/err" | head -c 1 >"$tmp/out" || status=${PIPESTATUS[0]}
 [ "$status" -eq 1 ] || fail "status $status after a closed pipe"
 one_line 'standard output: cannot write: Broken pipe'
 
