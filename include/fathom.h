@@ -270,6 +270,72 @@ enum { FATHOM_FIGURE_NAME = 48 };
 FATHOM_API size_t fathom_page_figures(const struct fathom_page *page);
 FATHOM_API void fathom_page_figure_name(const struct fathom_page *page, size_t k, char name[FATHOM_FIGURE_NAME]);
 
+/* ---- text (DeepSeek-V4) ------------------------------------------------------------------------------------- */
+
+/* A conversation with a DeepSeek-V4 model: what was said, and the state that the model has of it. One thread at a time. */
+struct fathom_chat;
+
+struct fathom_chat_options {
+    const char *system;      /* in front of the conversation; NULL: nothing                                  */
+    bool thinking;           /* the model thinks before it answers                                           */
+    bool max_effort;         /* with thinking: as much as it can; needs fixed_texts                          */
+    const char *fixed_texts; /* file that holds the published text of maximum effort, known by its SHA-256   */
+    bool always_index;       /* run the indexer for every query: the same answers, for measuring             */
+};
+
+/* Fails with FATHOM_EUNSUPPORTED when the model is no DeepSeek-V4, and with FATHOM_ENOMEM when a context of
+ * context->n_ctx tokens needs more memory than the machine has; n_ctx 0: up to 65,536, as memory allows. Strings are
+ * copied. Activations are float32. */
+FATHOM_API enum fathom_status fathom_chat_create(const struct fathom_model *model,
+                                                 const struct fathom_context_options *context,
+                                                 const struct fathom_chat_options *options, struct fathom_chat **out,
+                                                 struct fathom_err *err);
+FATHOM_API void fathom_chat_destroy(struct fathom_chat *chat); /* NULL is fine */
+
+struct fathom_sampling {
+    int max_tokens;           /* of a reply, thoughts included; 0: as many as the context holds             */
+    float temperature, top_p; /* temperature 0: greedy                                                      */
+    uint64_t seed;
+    const char *const *stop; /* the answer ends before the first of these; thoughts are not looked at     */
+    size_t n_stop;
+};
+FATHOM_API struct fathom_sampling fathom_sampling_defaults(void); /* as published: 1 and 1 */
+
+/* Both may be NULL; returning false cancels. */
+struct fathom_chat_callbacks {
+    void *user;
+    bool (*on_prefill)(void *user, size_t done, size_t total); /* tokens of the prompt; called often */
+    bool (*on_text)(void *user, bool thinking, const char *text, size_t n_bytes); /* whole UTF-8 characters */
+};
+
+enum fathom_reply_end {
+    FATHOM_REPLY_DONE,    /* the model ended it itself    */
+    FATHOM_REPLY_STOPPED, /* one of the stop strings came */
+    FATHOM_REPLY_LIMIT,   /* max_tokens                   */
+    FATHOM_REPLY_CONTEXT, /* the context is full          */
+};
+
+struct fathom_reply {
+    enum fathom_reply_end end;
+    size_t n_prompt_tokens, n_new_tokens; /* of the whole prompt, and of it those that had to be worked through now */
+    size_t n_output_tokens;
+    double prefill_ms, decode_ms;
+    uint64_t indexed_queries, unindexed_queries, scored_candidates; /* of the indexer, summed over its layers */
+    size_t state_bytes;                                             /* that the conversation fills            */
+};
+
+/* Says UTF-8 text as the user and lets the model reply. Special tokens in text are text. When on_prefill cancels or
+ * anything fails before the first word, the text counts as never said; when on_text cancels, the reply ends there and is
+ * kept, and the status is FATHOM_ECANCELLED. A prompt longer than the context fails with FATHOM_ELIMIT. *reply is filled in
+ * any case. */
+FATHOM_API enum fathom_status fathom_chat_say(struct fathom_chat *chat, const char *text, size_t n_bytes,
+                                              const struct fathom_sampling *sampling,
+                                              const struct fathom_chat_callbacks *callbacks, struct fathom_reply *reply,
+                                              struct fathom_err *err);
+
+/* Forgets what was said; the system text stays. */
+FATHOM_API void fathom_chat_reset(struct fathom_chat *chat);
+
 /* ---- the machine ------------------------------------------------------------------------------------------- */
 
 /* What this machine can do at most, measured for some tenths of a second: float32 fused multiply-adds with registers

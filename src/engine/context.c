@@ -16,6 +16,11 @@ enum fathom_status fathom_context_create(const struct fathom_model *model, const
     *out = NULL;
     if (!ctx)
         return fail_nomem(err, sizeof *ctx, "the context");
+    if (model->v4) {
+        free(ctx);
+        return fail(err, FATHOM_EUNSUPPORTED,
+                    "DeepSeek-V4 reads no pages, it writes text: fathom chat, fathom generate");
+    }
     ctx->model = model;
     ctx->act = o.dtype;
     ctx->kernels = kernels_select(o.isa);

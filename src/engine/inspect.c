@@ -107,10 +107,14 @@ enum fathom_status fathom_model_inspect(const struct fathom_model *model, bool j
                                         struct fathom_err *err)
 {
     struct strbuf s = {0};
-    struct totals sum = sum_weights(model->weights);
+    struct totals sum = {0};
     enum fathom_status status = FATHOM_OK;
 
-    if (json)
+    if (!model->v4)
+        sum = sum_weights(model->weights);
+    if (model->v4)
+        model_write_v4(&s, model, json);
+    else if (json)
         write_json(&s, model, sum);
     else
         write_text(&s, model, sum);

@@ -78,6 +78,8 @@ enum fathom_status fathom_model_open(const char *dir, struct fathom_model **out,
     enum fathom_status status;
 
     *out = NULL;
+    if (model_is_v4(dir))
+        return model_open_v4(out, dir, err);
     if ((status = model_open_network(&m, dir, err)))
         return status;
     if ((status = open_tokenizer(m, dir, err))) {
@@ -92,10 +94,13 @@ void fathom_model_close(struct fathom_model *m)
 {
     if (!m)
         return;
-    if (m->config.kind == MODEL_OCR1)
+    if (m->v4)
+        v4_release(m->v4);
+    else if (m->config.kind == MODEL_OCR1)
         ocr1_release(&m->ocr1);
     else
         ocr2_release(&m->ocr2);
+    free(m->v4);
     tokenizer_close(m->tokenizer);
     weights_close(m->weights);
     free(m);
