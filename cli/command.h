@@ -19,6 +19,8 @@ struct command {
 const struct command *command_find(const char *name);
 
 int command_ocr(int argc, char **argv);
+int command_chat(int argc, char **argv);
+int command_generate(int argc, char **argv);
 int command_inspect(int argc, char **argv);
 int command_bench(int argc, char **argv);
 int command_help(int argc, char **argv);

@@ -17,6 +17,8 @@ static const char overview[] = "Reads pages with DeepSeek-OCR-2 or DeepSeek-OCR,
                                "\n"
                                "Commands:\n"
                                "  fathom [ocr] FILE...    read pictures of pages, and documents\n"
+                               "  fathom chat             talk with DeepSeek-V4\n"
+                               "  fathom generate         DeepSeek-V4's reply to a prompt\n"
                                "  fathom inspect [MODEL]  describe a model folder\n"
                                "  fathom bench            time the stages against what the machine can do\n"
                                "  fathom help [COMMAND]   this, or all options of a command\n"

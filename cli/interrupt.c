@@ -22,4 +22,17 @@ void interrupt_setup(void)
 
 int interrupt_signal(void) { return caught; }
 
+bool interrupt_is_key(void) { return caught == SIGINT; }
+
+void interrupt_reset(void)
+{
+    static const int numbers[] = {SIGINT, SIGTERM};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        struct sigaction old, usual = {.sa_handler = SIG_DFL};
+        if (sigaction(numbers[i], NULL, &old) == 0 && old.sa_handler == note)
+            sigaction(numbers[i], &usual, NULL);
+    }
+    caught = 0;
+}
+
 const char *interrupt_name(void) { return caught == SIGINT ? "Ctrl-C" : "a termination signal"; }

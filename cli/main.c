@@ -11,6 +11,8 @@
 
 static const struct command commands[] = {
     {"ocr", "fathom ocr", command_ocr},
+    {"chat", "fathom chat", command_chat},
+    {"generate", "fathom generate", command_generate},
     {"inspect", "fathom inspect", command_inspect},
     {"bench", "fathom bench", command_bench},
     {"help", "fathom help", command_help},

@@ -136,12 +136,39 @@ static void test_every_piece_round_trips(void **state)
     tokens_free(&out);
 }
 
+/* Spec deepseek-v4 §5.1. V4's vocabulary is this one but for what was added: where it has <think> and </think>, this has
+ * <td> and </td>. */
+static void test_deepseek_v4(void **state)
+{
+    static const struct {
+        const char *text;
+        int32_t ids[32]; /* a zero behind them */
+    } cases[] = {
+        {"<｜User｜>你好<｜Assistant｜><td>推理</td>答案<｜end▁of▁sentence｜>",
+         {128803, 30594, 128804, 128821, 36101, 128822, 7624, 1}},
+        {"Hello! 毕老师！1 + 1 = 2 ĠÑĤÐ²ÑĬÑĢ",
+         {19923, 3,   223,   5464, 5008, 1175,  19,   940,   223, 19,  438,   223, 20,
+          6113,  257, 76589, 131,  100,  76032, 1628, 76589, 131, 108, 76589, 131, 98}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct tokens out = {0};
+        size_t n = 0;
+        while (n < 32 && cases[i].ids[n])
+            n++;
+        assert_int_equal(tokenizer_encode(*state, cases[i].text, strlen(cases[i].text), true, &out, NULL), FATHOM_OK);
+        assert_int_equal(out.n, n);
+        assert_memory_equal(out.ids, cases[i].ids, n * sizeof *out.ids);
+        tokens_free(&out);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cases),
         cmocka_unit_test(test_ids_of_special_tokens),
         cmocka_unit_test(test_every_piece_round_trips),
+        cmocka_unit_test(test_deepseek_v4),
     };
     return cmocka_run_group_tests(tests, open_tokenizer, close_tokenizer);
 }
