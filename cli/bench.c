@@ -109,6 +109,7 @@ static bool read_page(struct bench *b, struct engine *engine, const uint8_t *rgb
     const struct fathom_callbacks callbacks = {.user = b, .on_stage = on_stage, .on_text = on_text, .on_page = on_page};
     struct fathom_read_options read = fathom_read_defaults();
     read.max_tokens = b->options->n_tokens;
+    read.no_retry = true; /* one page, one reading */
     if (fathom_read_pixels(engine->context, rgb, b->options->width, b->options->height, &read, &callbacks, err))
         return false;
     if (b->status == FATHOM_PAGE_FAILED) {
