@@ -197,6 +197,13 @@ struct fathom_page {
     size_t jpeg_bytes;
 };
 
+/* What becomes of a page whose pixels are there. */
+enum fathom_choice {
+    FATHOM_READ, /* it is read                                                              */
+    FATHOM_SKIP, /* it is not, and on_page does not see it: the caller has its text already */
+    FATHOM_STOP, /* the job ends with FATHOM_ECANCELLED                                     */
+};
+
 /* All may be NULL. Returning false stops the job with FATHOM_ECANCELLED. Pointers live until the call returns. */
 struct fathom_callbacks {
     void *user;
@@ -208,6 +215,8 @@ struct fathom_callbacks {
     /* Before each attempt but the first: the page is read once more, and on_text begins anew. NULL: on_text is not called
      * for these attempts. */
     bool (*on_attempt)(void *user, const char *what);
+    /* Before a page is read: its numbers, sizes and pixels, but no text. NULL: every page is read. */
+    enum fathom_choice (*on_pixels)(void *user, const struct fathom_page *page);
 };
 
 /* Reads the pages of a picture or document file ("-": standard input). A page that fails is reported through on_page and

@@ -44,7 +44,16 @@ static void explain_not_finite(const struct fathom_model *model, struct fathom_e
         fail(err, FATHOM_ENUMERIC, "the model's tensor '%s' holds values that are not finite", name);
 }
 
-enum fathom_status page_read(const struct reader *reader, struct fathom_page *page, struct fathom_err *err)
+/* The caller may have the page's text already. */
+static enum fathom_choice choose(const struct reader *reader, const struct fathom_page *page)
+{
+    const struct fathom_callbacks *c = reader->callbacks;
+    struct fathom_page shown = *page;
+    shown.raw = shown.markdown = "";
+    return c && c->on_pixels ? c->on_pixels(c->user, &shown) : FATHOM_READ;
+}
+
+static enum fathom_status read_chosen(const struct reader *reader, struct fathom_page *page, struct fathom_err *err)
 {
     const struct fathom_model *model = reader->ctx->model;
     double decode_image_ms = page->stats.decode_image_ms;
@@ -69,4 +78,14 @@ enum fathom_status page_read(const struct reader *reader, struct fathom_page *pa
     }
     reading_release(&reading);
     return status ? fail(err, status, "cancelled") : delivered;
+}
+
+enum fathom_status page_read(const struct reader *reader, struct fathom_page *page, struct fathom_err *err)
+{
+    switch (choose(reader, page)) {
+    case FATHOM_STOP: return fail(err, FATHOM_ECANCELLED, "cancelled");
+    case FATHOM_SKIP: return FATHOM_OK;
+    case FATHOM_READ: break;
+    }
+    return read_chosen(reader, page, err);
 }

@@ -285,11 +285,54 @@ static void test_modes(void **state)
     assert_int_equal(h.err.status, FATHOM_EUNSUPPORTED);
 }
 
+static enum fathom_choice pass_over(void *user, const struct fathom_page *page)
+{
+    (void)user;
+    assert_int_equal(page->number, 1);
+    assert_int_equal(page->width, WIDTH);
+    assert_int_equal(page->height, HEIGHT);
+    assert_non_null(page->rgb);
+    assert_string_equal(page->raw, "");
+    assert_string_equal(page->markdown, "");
+    return FATHOM_SKIP;
+}
+
+static enum fathom_choice stop(void *user, const struct fathom_page *page)
+{
+    (void)user, (void)page;
+    return FATHOM_STOP;
+}
+
+static enum fathom_choice take(void *user, const struct fathom_page *page)
+{
+    (void)user, (void)page;
+    return FATHOM_READ;
+}
+
+/* A page that the caller skips costs nothing and is not handed over. */
+static void test_choice(void **state)
+{
+    (void)state;
+    struct fathom_read_options o = fathom_read_defaults();
+    struct fathom_callbacks callbacks = all;
+    struct heard h = {0};
+    callbacks.on_pixels = pass_over;
+    assert_int_equal(read_page(ocr2, 0, &o, callbacks, &h), FATHOM_OK);
+    assert_int_equal(h.n_pages + h.n_stages, 0);
+    callbacks.on_pixels = stop;
+    assert_int_equal(read_page(ocr2, 0, &o, callbacks, &h), FATHOM_ECANCELLED);
+    assert_int_equal(h.n_pages + h.n_stages, 0);
+    callbacks.on_pixels = take;
+    assert_int_equal(read_page(ocr2, 0, &o, callbacks, &h), FATHOM_OK);
+    assert_int_equal(h.n_pages, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ladder),    cmocka_unit_test(test_full),   cmocka_unit_test(test_no_room),
         cmocka_unit_test(test_callbacks), cmocka_unit_test(test_cancel), cmocka_unit_test(test_modes),
+        cmocka_unit_test(test_choice),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
