@@ -3,6 +3,7 @@
 #include "interrupt.h"
 #include "utf8.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdbool.h>
@@ -21,7 +22,7 @@ static bool read_line(int fd, char line[MAX_PASSWORD_BYTES])
     while (!interrupt_signal()) {
         struct pollfd ready = {.fd = fd, .events = POLLIN};
         char c;
-        if (poll(&ready, 1, -1) <= 0)
+        if (poll(&ready, 1, -1) < 0 && errno == EINTR)
             continue; /* a signal: SA_RESTART does not reach poll(2) */
         if (read(fd, &c, 1) != 1)
             return false;

@@ -1,8 +1,11 @@
 #include "session.h"
 
 #include "interrupt.h"
+#include "password.h"
 
 #include <stdio.h>
+
+#define MAX_PASSWORDS 3 /* that a person may type for a document */
 
 bool session_interrupted(struct session *s)
 {
@@ -13,7 +16,18 @@ bool session_interrupted(struct session *s)
 enum fathom_status session_read_file(struct session *s, const char *path, const struct fathom_read_options *options,
                                      const struct fathom_callbacks *callbacks, struct fathom_err *err)
 {
-    enum fathom_status status = fathom_read_file(s->context, path, options, callbacks, err);
+    struct fathom_read_options own = *options;
+    char *typed = NULL;
+    enum fathom_status status = fathom_read_file(s->context, path, &own, callbacks, err);
+    for (int i = 0; status == FATHOM_EPASSWORD && i < MAX_PASSWORDS; i++) {
+        terminal_clear(&s->report.terminal);
+        password_free(typed);
+        if (!(typed = password_ask(path)))
+            break;
+        own.password = typed;
+        status = fathom_read_file(s->context, path, &own, callbacks, err);
+    }
+    password_free(typed);
     if (status == FATHOM_ECANCELLED)
         snprintf(err->message, sizeof err->message, "stopped by %s before its first page", interrupt_name());
     return status;

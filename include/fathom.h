@@ -27,6 +27,7 @@ enum fathom_status {
     FATHOM_EUNSUPPORTED, /* well formed, but nothing this build can do                     */
     FATHOM_ECANCELLED,   /* a callback asked to stop                                       */
     FATHOM_ENUMERIC,     /* NaN or infinity where the model must give a number             */
+    FATHOM_EPASSWORD,    /* a document is encrypted, and the password is missing or wrong  */
 };
 
 /* status and one message: what is wrong first, the subject quoted, no full stop. */

@@ -58,6 +58,7 @@ const char *fathom_status_name(enum fathom_status status)
     case FATHOM_EUNSUPPORTED: return "unsupported";
     case FATHOM_ECANCELLED: return "cancelled";
     case FATHOM_ENUMERIC: return "not a number";
+    case FATHOM_EPASSWORD: return "password needed";
     }
     return "unknown status";
 }
