@@ -27,6 +27,7 @@ for task in "$@"; do
         need libpng-dev has_header png.h
         need libjpeg62-turbo-dev has_header jpeglib.h
         need libsqlite3-dev has_header sqlite3.h
+        need libseccomp-dev has_header seccomp.h
         ;;
     test)
         need pkg-config command -v pkg-config

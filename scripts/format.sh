@@ -5,5 +5,5 @@ cd "$(dirname "$0")/.."
 
 mode=-i
 [ "${1-}" != --check ] || mode=--dry-run
-find bench cli include src tests tools -name '*.[ch]' -print0 |
+find bench cli helper include src tests tools -name '*.[ch]' -print0 |
     xargs -0 clang-format-14 "$mode" -Werror

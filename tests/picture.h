@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "image/image.h" /* before cmocka.h, which has a macro fail() */
+#include "helper/decode.h" /* before cmocka.h, which has a macro fail() */
 
 #include <cmocka.h>
 

@@ -1,4 +1,5 @@
-/* A file as pages of pixels. All hostile bytes are decoded in the sandboxed helper process (helper/); PPM needs none. */
+/* A file as pages of pixels. All hostile bytes are decoded in the sandboxed helper process (helper/); PPM needs none. The
+ * environment names the helper (FATHOM_HELPER) and how many seconds it has for a page (FATHOM_HELPER_TIMEOUT, 120). */
 #ifndef FATHOM_DOCUMENT_DOCUMENT_H
 #define FATHOM_DOCUMENT_DOCUMENT_H
 
@@ -21,8 +22,9 @@ struct document_options {
 
 struct document;
 
-/* Opens a file, or standard input for "-". The format is told from the first bytes. The decoder is borrowed until close.
- * What concerns the whole file fails here: it cannot be opened, is no document, has no page, or wants another password. */
+/* Opens a file or a pipe, or standard input for "-". The format is told from the first bytes. The decoder is borrowed
+ * until close; with several documents open on one decoder, each change between them starts a process. What concerns
+ * the whole file fails here: it cannot be opened, is no document, has no page, or wants another password. */
 enum fathom_status document_open(struct document **out, struct decoder *decoder, const char *path,
                                  const struct document_options *options, struct fathom_err *err);
 void document_close(struct document *d); /* NULL is fine */
@@ -38,7 +40,8 @@ struct document_page {
     size_t jpeg_bytes;
 };
 
-/* Decodes or draws page `number` (1-based). A failure concerns this page alone, also when the decoder died over it. */
+/* Decodes or draws page `number` (1-based). A failure concerns this page alone, also when the decoder died over it. The
+ * message does not name the file. On failure *out is empty. */
 enum fathom_status document_page(struct document *d, size_t number, struct document_page *out, struct fathom_err *err);
 void document_page_release(struct document_page *page);
 

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "document/document.h"
+
 #define PREFILL_CHUNK 512
 
 enum fathom_status fathom_context_create(const struct fathom_model *model, const struct fathom_context_options *options,
@@ -47,6 +49,7 @@ void fathom_context_destroy(struct fathom_context *ctx)
     pool_destroy(ctx->pool);
     kv_cache_release(&ctx->kv);
     arena_release(&ctx->arena);
+    decoder_destroy(ctx->decoder);
     free(ctx->logits);
     free(ctx);
 }

@@ -12,7 +12,8 @@ struct fathom_context {
     struct pool *pool; /* owned                                      */
     struct arena arena;
     struct kv_cache kv;
-    float *logits; /* [vocab_size], owned: those after the last token */
+    float *logits;           /* [vocab_size], owned: those after the last token */
+    struct decoder *decoder; /* owned: of the files it reads; NULL until the first of them */
     void (*trace)(void *trace_ctx, const char *op, const struct tensor *out); /* of every run; NULL: none */
     void *trace_ctx;
 };

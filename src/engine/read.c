@@ -77,6 +77,36 @@ enum fathom_status fathom_read_pixels(struct fathom_context *ctx, const uint8_t 
     return page_read(&reader, &page, err ? err : &ignored);
 }
 
+static enum fathom_status open_document(struct fathom_context *ctx, const char *path,
+                                        const struct fathom_read_options *o, struct document **out,
+                                        struct fathom_err *err)
+{
+    const struct document_options options = {
+        .alpha = o->alpha,
+        .ignore_icc = o->ignore_icc,
+        .text_layer = o->text_layer,
+        .dpi = o->dpi,
+        .password = o->password,
+        .limits = limits_of(o),
+    };
+    enum fathom_status status = ctx->decoder ? FATHOM_OK : decoder_create(&ctx->decoder, err);
+    return status ? status : document_open(out, ctx->decoder, path, &options, err);
+}
+
+static enum fathom_status read_number(const struct reader *reader, struct document *document, size_t number,
+                                      struct fathom_err *err)
+{
+    struct document_page picture;
+    struct fathom_err why;
+    double start = clock_ms();
+    enum fathom_status status = document_page(document, number, &picture, &why);
+    struct fathom_page page = page_of(&picture, number, document_n_pages(document));
+    page.stats.decode_image_ms = clock_ms() - start;
+    status = status ? page_deliver_failed(reader, &page, &why, err) : page_read(reader, &page, err);
+    document_page_release(&picture);
+    return status;
+}
+
 enum fathom_status fathom_read_file(struct fathom_context *ctx, const char *path,
                                     const struct fathom_read_options *options, const struct fathom_callbacks *callbacks,
                                     struct fathom_err *err)
@@ -84,25 +114,18 @@ enum fathom_status fathom_read_file(struct fathom_context *ctx, const char *path
     const struct fathom_read_options defaults = fathom_read_defaults();
     struct fathom_err ignored;
     const struct reader reader = {ctx, options ? options : &defaults, callbacks};
-    const struct image_limits limits = limits_of(reader.options);
-    struct image image = {0};
-    struct page_range range;
+    struct document *document = NULL;
+    struct page_range range = {0};
     enum fathom_status status;
 
     err = err ? err : &ignored;
-    double start = clock_ms();
-    if ((status = image_load(&image, path, reader.options->alpha, &limits, err)))
+    if ((status = open_document(ctx, path, reader.options, &document, err)))
         return status;
-    status = page_range_parse(&range, reader.options->pages, 1, err);
+    if ((status = page_range_parse(&range, reader.options->pages, document_n_pages(document), err)))
+        fail_at(err, "'%s': ", path);
+    for (size_t i = 0; !status && (i = page_range_next(&range, i)) != 0;)
+        status = read_number(&reader, document, i, err);
     page_range_free(&range);
-    if (status) {
-        image_free(&image);
-        return fail_at(err, "'%s': ", path);
-    }
-    struct document_page picture = picture_page(image);
-    struct fathom_page page = page_of(&picture, 1, 1);
-    page.stats.decode_image_ms = clock_ms() - start;
-    status = page_read(&reader, &page, err);
-    image_free(&image);
+    document_close(document);
     return status;
 }

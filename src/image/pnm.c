@@ -1,5 +1,5 @@
 /* PBM, PGM and PPM, plain (P1 P2 P3) and binary (P4 P5 P6). */
-#include "image/codec.h"
+#include "image/image.h"
 
 #include "base/checked.h"
 
@@ -140,12 +140,10 @@ static enum fathom_status check_bytes(const struct pnm *p, size_t w, size_t h, b
     return room / row < h ? fail_short(room / row, h, err) : FATHOM_OK;
 }
 
-static enum fathom_status read_picture(struct pnm *p, struct image *out, const struct codec_input *in,
-                                       struct fathom_err *err)
+static enum fathom_status read_picture(struct pnm *p, struct image *out, bool bilevel, enum fathom_alpha alpha,
+                                       const struct image_limits *limits, struct fathom_err *err)
 {
     enum { MAX_SIZE = 100 * 1000 * 1000 }; /* beyond any limit, and safe to multiply */
-    char kind = (char)in->bytes[1];
-    bool bilevel = kind == '1' || kind == '4';
     unsigned w = 0, h = 0;
     enum fathom_status status = get_number(p, "width", MAX_SIZE, &w, err);
     if (status == FATHOM_OK)
@@ -159,28 +157,32 @@ static enum fathom_status read_picture(struct pnm *p, struct image *out, const s
     if (p->at == p->end || !is_space(*p->at))
         return fail(err, FATHOM_EFORMAT, "PNM: the header does not end in white space");
     p->at++;
-    if (w > 0 && h > 0 && w <= (unsigned)in->limits->max_side && h <= (unsigned)in->limits->max_side)
+    if (w > 0 && h > 0 && w <= (unsigned)limits->max_side && h <= (unsigned)limits->max_side)
         status = check_bytes(p, w, h, bilevel, err);
     if (status == FATHOM_OK)
-        status = codec_alloc(out, w, h, in->limits, err);
+        status = image_alloc(out, w, h, limits, err);
     if (status == FATHOM_OK && !bilevel)
-        status = make_table(p, in->alpha, err);
+        status = make_table(p, alpha, err);
     if (status != FATHOM_OK)
         return status;
     return bilevel ? read_bits(p, out, err) : read_samples(p, out, err);
 }
 
-enum fathom_status pnm_decode(struct image *out, const struct codec_input *in, struct fathom_err *err)
+enum fathom_status pnm_decode(struct image *out, const uint8_t *bytes, size_t n, enum fathom_alpha alpha,
+                              const struct image_limits *limits, struct fathom_err *err)
 {
-    char kind = (char)in->bytes[1];
+    char kind = (char)bytes[1];
     struct pnm p = {
-        .at = in->bytes + 2,
-        .end = in->bytes + in->n,
+        .at = bytes + 2,
+        .end = bytes + n,
         .plain = kind <= '3',
         .n_channels = kind == '3' || kind == '6' ? 3 : 1,
         .max = 1,
     };
-    enum fathom_status status = read_picture(&p, out, in, err);
+    *out = (struct image){0};
+    enum fathom_status status = read_picture(&p, out, kind == '1' || kind == '4', alpha, limits, err);
     free(p.to_u8);
+    if (status)
+        image_free(out);
     return status;
 }

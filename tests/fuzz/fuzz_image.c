@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "helper/decode.h"
 #include "image/views.h"
 
 static void make_views(const struct image *image)

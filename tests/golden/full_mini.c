@@ -15,6 +15,7 @@
 #include "engine/page_views.h"
 #include "engine/sampler.h"
 #include "golden/golden.h"
+#include "helper/decode.h"
 #include "text/prompt.h"
 
 #define CLEAR_GAP 0.005    /* smaller gaps between the two best logits may go either way in float32       */

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The Debian package holds the program, the library, the header, the pkg-config file, the model and the documents, and
+# The Debian package holds the program, its helper, the library, the header, the pkg-config file, the model and the documents, and
 # what it unpacks to runs.
 set -euo pipefail
 build=$2
@@ -10,7 +10,7 @@ cmake --build "$build" -- --quiet
 deb=$(echo "$build"/*.deb)
 dpkg-deb --info "$deb"
 files=$(dpkg-deb --fsys-tarfile "$deb" | tar -t)
-for file in bin/fathom include/fathom.h 'lib/.*/libfathom\.so' 'lib/.*/libfathom\.so\.[0-9]+' 'lib/.*/pkgconfig/fathom\.pc' \
+for file in bin/fathom libexec/fathom/fathom-helper include/fathom.h 'lib/.*/libfathom\.so' 'lib/.*/libfathom\.so\.[0-9]+' 'lib/.*/pkgconfig/fathom\.pc' \
     share/fathom/models/mini/config.json share/doc/fathom/copyright share/doc/fathom/install.md; do
     grep -qE "^\./usr/$file\$" <<<"$files" || { echo "the package lacks usr/$file" >&2 && exit 1; }
 done

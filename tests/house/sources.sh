@@ -26,9 +26,9 @@ done
 inside=$(IFS='|' && echo "${layers[*]}")
 { sources cli | xargs -r grep -nE "^#include \"($inside)/" || true; } | complain "programs include nothing from src/"
 
-{ sources bench cli include src tests tools | xargs grep -nE 'TO''DO|FIX''ME|#if 0' || true; } | complain "unfinished"
+{ sources bench cli helper include src tests tools | xargs grep -nE 'TO''DO|FIX''ME|#if 0' || true; } | complain "unfinished"
 { grep -rnIE '(^|[^A-Za-z0-9_.$}/-])/(home|root|work)/' --include='*.[chmt]*' --include='*.sh' --include=Makefile \
-    bench cli docs include packaging scripts src tests tools README.md Makefile || true; } |
+    bench cli docs helper include packaging scripts src tests tools README.md Makefile || true; } |
     complain "a path of one machine"
 
 exit "$status"

@@ -1,4 +1,4 @@
-#include "image/codec.h"
+#include "helper/codec.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -23,9 +23,11 @@ static struct walk walk_for(int orientation, ptrdiff_t w, ptrdiff_t h)
     }
 }
 
-enum fathom_status image_orient(struct image *image, int orientation, struct fathom_err *err)
+enum fathom_status picture_orient(struct decoded *picture, struct fathom_err *err)
 {
     enum { BLOCK = 32 }; /* a quarter turn reads columns: blocks keep their cache lines in use */
+    struct image *image = &picture->image;
+    int orientation = picture->orientation;
     if (orientation <= 1 || orientation > 8)
         return FATHOM_OK;
     struct walk walk = walk_for(orientation, image->width, image->height);
@@ -44,5 +46,11 @@ enum fathom_status image_orient(struct image *image, int orientation, struct fat
             }
     free(image->rgb);
     *image = (struct image){w, h, turned};
+    if (orientation >= 5) {
+        double dpi = picture->dpi_x;
+        picture->dpi_x = picture->dpi_y;
+        picture->dpi_y = dpi;
+    }
+    picture->orientation = 1;
     return FATHOM_OK;
 }

@@ -1,10 +1,10 @@
-#include "image/codec.h"
+#include "helper/codec.h"
 
 #ifndef FATHOM_PNG
 
-enum fathom_status png_decode(struct image *out, int *orientation, const struct codec_input *in, struct fathom_err *err)
+enum fathom_status png_decode(struct decoded *out, const struct codec_input *in, struct fathom_err *err)
 {
-    (void)out, (void)orientation, (void)in;
+    (void)out, (void)in;
     return fail(err, FATHOM_EUNSUPPORTED, "PNG is not supported: built without libpng");
 }
 
@@ -114,12 +114,12 @@ static void read_pass(struct reader *r, unsigned n_channels, unsigned depth)
     }
 }
 
-/* A chunk that does not change the pixels is skipped unread, but for the orientation. */
+/* A chunk that does not change the pixels is skipped unread, but for orientation and resolution. */
 static void ignore_ornaments(png_structp png)
 {
 #ifdef PNG_HANDLE_AS_UNKNOWN_SUPPORTED
     png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, NULL, -1);
-    png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_AS_DEFAULT, (png_const_bytep) "eXIf", 1);
+    png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_AS_DEFAULT, (png_const_bytep) "eXIf\0pHYs", 2);
 #endif
     png_set_chunk_malloc_max(png, 1 << 20);
     png_set_chunk_cache_max(png, 16);
@@ -139,7 +139,7 @@ static enum fathom_status read_picture(struct reader *r)
         bytes / 1032 > r->in->n)
         return fail(r->err, FATHOM_EFORMAT, "the PNG breaks off: %zu bytes cannot hold %zu x %zu pixels", r->in->n, w,
                     h);
-    enum fathom_status status = codec_alloc(r->out, w, h, r->in->limits, r->err);
+    enum fathom_status status = image_alloc(r->out, w, h, r->in->limits, r->err);
     if (status != FATHOM_OK)
         return status;
 
@@ -161,6 +161,19 @@ static enum fathom_status read_picture(struct reader *r)
     return FATHOM_OK;
 }
 
+static void read_ornaments(const struct reader *r, struct decoded *out)
+{
+    const double inch = 0.0254;
+    out->dpi_x = png_get_x_pixels_per_meter(r->png, r->info) * inch; /* 0 when absent */
+    out->dpi_y = png_get_y_pixels_per_meter(r->png, r->info) * inch;
+#ifdef PNG_eXIf_SUPPORTED
+    png_uint_32 n;
+    png_bytep exif;
+    if (png_get_eXIf_1(r->png, r->info, &n, &exif))
+        out->orientation = exif_read(exif, n).orientation;
+#endif
+}
+
 static enum fathom_status guarded(struct reader *r)
 {
     if (setjmp(png_jmpbuf(r->png))) {
@@ -171,9 +184,9 @@ static enum fathom_status guarded(struct reader *r)
     return read_picture(r);
 }
 
-enum fathom_status png_decode(struct image *out, int *orientation, const struct codec_input *in, struct fathom_err *err)
+enum fathom_status png_decode(struct decoded *out, const struct codec_input *in, struct fathom_err *err)
 {
-    struct reader r = {.in = in, .out = out, .err = err};
+    struct reader r = {.in = in, .out = &out->image, .err = err};
     enum fathom_status status;
     r.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &r, on_error, on_warning);
     r.info = r.png ? png_create_info_struct(r.png) : NULL;
@@ -181,12 +194,8 @@ enum fathom_status png_decode(struct image *out, int *orientation, const struct 
         status = fail(err, FATHOM_ENOMEM, "out of memory: libpng did not start");
     else
         status = guarded(&r);
-#ifdef PNG_eXIf_SUPPORTED
-    png_uint_32 n;
-    png_bytep exif;
-    if (status == FATHOM_OK && png_get_eXIf_1(r.png, r.info, &n, &exif))
-        *orientation = exif_orientation(exif, n);
-#endif
+    if (status == FATHOM_OK)
+        read_ornaments(&r, out);
     free(r.row);
     png_destroy_read_struct(&r.png, &r.info, NULL);
     return status;

@@ -1,11 +1,10 @@
-#include "image/codec.h"
+#include "helper/codec.h"
 
 #ifndef FATHOM_JPEG
 
-enum fathom_status jpeg_decode(struct image *out, int *orientation, const struct codec_input *in,
-                               struct fathom_err *err)
+enum fathom_status jpeg_decode(struct decoded *out, const struct codec_input *in, struct fathom_err *err)
 {
-    (void)out, (void)orientation, (void)in;
+    (void)out, (void)in;
     return fail(err, FATHOM_EUNSUPPORTED, "JPEG is not supported: built without libjpeg");
 }
 
@@ -33,7 +32,7 @@ struct reader {
     const struct codec_input *in;
     struct image *out;
     uint8_t *row; /* greys or CMYK */
-    int orientation;
+    struct exif exif;
     bool has_exif, broke_off, too_many_scans;
     struct fathom_err *err;
 };
@@ -136,7 +135,7 @@ static boolean on_app1(j_decompress_ptr jpeg)
         fail_source(jpeg);
     if (!r->has_exif && n >= 2 + sizeof name && memcmp(p + 2, name, sizeof name) == 0) {
         r->has_exif = true;
-        r->orientation = exif_orientation(p + 2 + sizeof name, n - 2 - sizeof name);
+        r->exif = exif_read(p + 2 + sizeof name, n - 2 - sizeof name);
     }
     on_skip(jpeg, (long)n);
     return TRUE;
@@ -223,7 +222,7 @@ static enum fathom_status read_picture(struct reader *r)
     }
     enum fathom_status status = check_coefficients(r);
     if (status == FATHOM_OK)
-        status = codec_alloc(r->out, jpeg->image_width, jpeg->image_height, r->in->limits, r->err);
+        status = image_alloc(r->out, jpeg->image_width, jpeg->image_height, r->in->limits, r->err);
     if (status != FATHOM_OK)
         return status;
     jpeg->dct_method = JDCT_ISLOW;
@@ -240,6 +239,22 @@ static enum fathom_status read_picture(struct reader *r)
     return FATHOM_OK;
 }
 
+/* What the file says beside its pixels. JFIF states a resolution or, in its unit 0, only a shape. */
+static void describe(const struct reader *r, struct decoded *out)
+{
+    enum { INCH = 1, CENTIMETRE = 2 };
+    const struct jpeg_decompress_struct *jpeg = &r->jpeg;
+    out->orientation = r->exif.orientation;
+    out->dpi_x = r->exif.dpi_x;
+    out->dpi_y = r->exif.dpi_y;
+    if (jpeg->saw_JFIF_marker && (jpeg->density_unit == INCH || jpeg->density_unit == CENTIMETRE)) {
+        double per_inch = jpeg->density_unit == CENTIMETRE ? 2.54 : 1;
+        out->dpi_x = jpeg->X_density * per_inch;
+        out->dpi_y = jpeg->Y_density * per_inch;
+    }
+    out->plain_jpeg = r->exif.orientation == 1 && jpeg->num_components != 4 && !jpeg->arith_code;
+}
+
 static enum fathom_status guarded(struct reader *r)
 {
     if (setjmp(r->jump))
@@ -247,10 +262,9 @@ static enum fathom_status guarded(struct reader *r)
     return read_picture(r);
 }
 
-enum fathom_status jpeg_decode(struct image *out, int *orientation, const struct codec_input *in,
-                               struct fathom_err *err)
+enum fathom_status jpeg_decode(struct decoded *out, const struct codec_input *in, struct fathom_err *err)
 {
-    struct reader r = {.in = in, .out = out, .orientation = 1, .err = err};
+    struct reader r = {.in = in, .out = &out->image, .exif = {.orientation = 1}, .err = err};
     r.jpeg.err = jpeg_std_error(&r.errors);
     r.jpeg.client_data = &r;
     r.errors.error_exit = on_error;
@@ -267,7 +281,7 @@ enum fathom_status jpeg_decode(struct image *out, int *orientation, const struct
     };
     r.progress.progress_monitor = on_progress;
     enum fathom_status status = guarded(&r);
-    *orientation = r.orientation;
+    describe(&r, out);
     free(r.row);
     jpeg_destroy_decompress(&r.jpeg);
     return status;
