@@ -2,7 +2,6 @@
 #include <math.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "document/protocol.h"
@@ -17,13 +16,10 @@ static void read_word(int fd)
     word[n > 0 ? n : 0] = 0;
 }
 
-static int memfd_of(size_t n)
+static void send_page(size_t n_pixel_bytes, size_t n_text)
 {
-    static const char bytes[64] = "abcdefghijkl\xff\xfe\001text\n\xe2\x82\xac";
-    int fd = memfd_create("fake", 0);
-    if (write(fd, bytes, n) < 0)
-        return -1;
-    return fd;
+    protocol_send_bytes(PROTOCOL_FD, "abcdefghijkl", n_pixel_bytes);
+    protocol_send_bytes(PROTOCOL_FD, "\xff\xfe\001text\n\xe2\x82\xac", n_text);
 }
 
 static void answer_open(void)
@@ -37,10 +33,7 @@ static void answer_open(void)
         reply.n_pages = UINT64_MAX;
     if (is("no-pages"))
         reply.n_pages = 0;
-    if (is("open-with-memfd"))
-        protocol_send(PROTOCOL_FD, &reply, sizeof reply, memfd_of(12));
-    else
-        protocol_send(PROTOCOL_FD, &reply, sizeof reply, -1);
+    protocol_send(PROTOCOL_FD, &reply, sizeof reply, is("open-with-file") ? STDIN_FILENO : -1);
 }
 
 static void fill(struct reply *r)
@@ -96,7 +89,7 @@ static void answer_page(uint64_t number)
         .height_pt = 2,
         .to_document = {1, 0, 0, 1, 0, 0},
     };
-    size_t n_bytes = 12 + 11;
+    size_t n_pixel_bytes = 12, n_text = 0;
     if (number == 2) {
         if (is("dies"))
             raise(SIGSEGV);
@@ -115,23 +108,30 @@ static void answer_page(uint64_t number)
         if (is("long-packet")) {
             char packet[2 * sizeof reply] = {0};
             memcpy(packet, &reply, sizeof reply);
-            protocol_send(PROTOCOL_FD, packet, sizeof packet, memfd_of(n_bytes));
+            protocol_send(PROTOCOL_FD, packet, sizeof packet, -1);
             return;
         }
-        if (is("no-memfd")) {
+        if (is("with-file")) {
+            protocol_send(PROTOCOL_FD, &reply, sizeof reply, STDIN_FILENO);
+            return;
+        }
+        if (is("no-pixels"))
+            n_pixel_bytes = 0;
+        if (is("few-pixels"))
+            n_pixel_bytes = 11;
+        if (is("dies-late")) {
             protocol_send(PROTOCOL_FD, &reply, sizeof reply, -1);
-            return;
+            raise(SIGBUS);
         }
-        if (is("short-memfd"))
-            n_bytes = 11;
+        if (is("text") || is("short-text"))
+            n_text = 11;
         if (is("jpeg"))
             reply.plain_jpeg = 1;
         fill(&reply);
     }
-    if (reply.status)
-        protocol_send(PROTOCOL_FD, &reply, sizeof reply, -1);
-    else
-        protocol_send(PROTOCOL_FD, &reply, sizeof reply, memfd_of(n_bytes));
+    protocol_send(PROTOCOL_FD, &reply, sizeof reply, -1);
+    if (!reply.status)
+        send_page(n_pixel_bytes, n_text);
 }
 
 int main(void)

@@ -177,34 +177,55 @@ static enum fathom_status fail_dead(struct decoder *d, const char *about, struct
     return fail(err, FATHOM_EIO, "the decoder ended with status %d on %s", WEXITSTATUS(how), about);
 }
 
+/* What to do about a packet that did not come as it should. */
+static enum fathom_status fail_receipt(struct decoder *d, enum receipt receipt, uint32_t time_s, const char *about,
+                                       struct fathom_err *err)
+{
+    if (receipt == RECEIVED_END)
+        return fail_dead(d, about, err);
+    decoder_stop(d);
+    if (receipt == RECEIVED_NONE)
+        return fail(err, FATHOM_ELIMIT,
+                    "the decoder takes longer than %u s on %s (FATHOM_HELPER_TIMEOUT sets the limit)", time_s, about);
+    return fail(err, FATHOM_EIO, "the decoder gives no proper answer on %s", about);
+}
+
 enum fathom_status decoder_ask(struct decoder *d, const struct request *request, int fd,
-                               const struct image_limits *limits, const char *about, struct reply *reply, int *memfd,
+                               const struct image_limits *limits, const char *about, struct reply *reply,
                                struct fathom_err *err)
 {
     double deadline = clock_ms() + 1e3 * request->time_s;
-    *memfd = -1;
     if (!protocol_send(d->sock, request, sizeof *request, fd))
         return fail_dead(d, about, err);
-    switch (protocol_receive(d->sock, reply, sizeof *reply, memfd, deadline)) {
-    case RECEIVED: break;
-    case RECEIVED_END: return fail_dead(d, about, err);
-    case RECEIVED_NONE:
-        decoder_stop(d);
-        return fail(err, FATHOM_ELIMIT,
-                    "the decoder takes longer than %u s on %s (FATHOM_HELPER_TIMEOUT sets the limit)", request->time_s,
-                    about);
-    case RECEIVED_OTHER:
-        decoder_stop(d);
-        return fail(err, FATHOM_EIO, "the decoder gives no proper answer on %s", about);
-    }
-    bool sane = reply_is_sane(reply, request->kind, limits);
-    bool ours = reply->version == PROTOCOL_VERSION;
-    if (sane && (*memfd >= 0) == (request->kind == REQUEST_PAGE && reply->status == FATHOM_OK))
+    enum receipt receipt = protocol_receive(d->sock, reply, sizeof *reply, NULL, deadline);
+    if (receipt != RECEIVED)
+        return fail_receipt(d, receipt, request->time_s, about, err);
+    if (reply_is_sane(reply, request->kind, limits))
         return FATHOM_OK;
+    if (reply->version == PROTOCOL_VERSION)
+        return fail_receipt(d, RECEIVED_OTHER, request->time_s, about, err);
     decoder_stop(d);
-    if (*memfd >= 0)
-        close(*memfd);
-    *memfd = -1;
-    return ours ? fail(err, FATHOM_EIO, "the decoder gives no proper answer on %s", about)
-                : fail(err, FATHOM_EIO, "the decoder program is not of this version of fathom");
+    return fail(err, FATHOM_EIO, "the decoder program is not of this version of fathom");
+}
+
+enum fathom_status decoder_take(struct decoder *d, const struct reply *reply, uint32_t time_s, const char *about,
+                                struct document_page *out, struct fathom_err *err)
+{
+    double deadline = clock_ms() + 1e3 * time_s;
+    enum fathom_status status = reply_make_room(reply, out, err);
+    if (status) {
+        decoder_stop(d); /* the pixels are on their way */
+        return status;
+    }
+    size_t n_pixel_bytes = (size_t)out->image.width * (size_t)out->image.height * 3, n_text = reply->text_bytes;
+    enum receipt receipt = protocol_receive_bytes(d->sock, out->image.rgb, n_pixel_bytes, deadline);
+    if (receipt == RECEIVED && out->text_layer)
+        receipt = protocol_receive_bytes(d->sock, out->text_layer, n_text, deadline);
+    if (receipt != RECEIVED) {
+        document_page_release(out);
+        return fail_receipt(d, receipt, time_s, about, err);
+    }
+    if (out->text_layer)
+        clean_text_layer(out->text_layer, n_text);
+    return FATHOM_OK;
 }

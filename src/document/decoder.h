@@ -21,11 +21,15 @@ enum fathom_status decoder_start(struct decoder *d, struct fathom_err *err);
 /* Ends the process, if any, and waits for it. */
 void decoder_stop(struct decoder *d);
 
-/* Sends a request, with fd unless it is -1, and waits for the reply, which is sane then; *memfd is the caller's to close,
- * or -1. `about` ("page 3") is named when the process dies, hangs or talks nonsense over it; then it runs no longer. */
+/* Sends a request, with fd unless it is -1, and waits for the reply, which is sane then. `about` ("page 3") is named when
+ * the process dies, hangs or talks nonsense over it; then it runs no longer. */
 enum fathom_status decoder_ask(struct decoder *d, const struct request *request, int fd,
-                               const struct image_limits *limits, const char *about, struct reply *reply, int *memfd,
+                               const struct image_limits *limits, const char *about, struct reply *reply,
                                struct fathom_err *err);
+
+/* Takes the page that a good reply has announced. */
+enum fathom_status decoder_take(struct decoder *d, const struct reply *reply, uint32_t time_s, const char *about,
+                                struct document_page *out, struct fathom_err *err);
 
 /* Seconds for one request: $FATHOM_HELPER_TIMEOUT, or 120. */
 uint32_t decoder_time_s(void);

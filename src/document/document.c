@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "document/decoder.h"
 #include "document/format.h"
@@ -77,14 +76,13 @@ static enum fathom_status open_in_decoder(struct document *d, const char *about,
     struct decoder *decoder = d->decoder;
     struct reply reply;
     enum fathom_status status;
-    int memfd;
 
     if (decoder->pid && decoder->owner == d && decoder->n_pages < PAGES_PER_PROCESS)
         return FATHOM_OK;
     decoder_stop(decoder);
     if ((status = decoder_start(decoder, err)))
         return status;
-    if ((status = decoder_ask(decoder, &d->open, d->input.fd, &d->limits, about, &reply, &memfd, err)))
+    if ((status = decoder_ask(decoder, &d->open, d->input.fd, &d->limits, about, &reply, err)))
         return status;
     if (reply.status)
         return reply_fail(&reply, err);
@@ -166,18 +164,16 @@ static enum fathom_status ask_page(struct document *d, size_t number, struct doc
     struct reply reply;
     enum fathom_status status;
     char about[32];
-    int memfd;
 
     snprintf(about, sizeof about, "page %zu", number);
     if ((status = open_in_decoder(d, about, err)))
         return status;
-    if ((status = decoder_ask(d->decoder, &request, -1, &d->limits, about, &reply, &memfd, err)))
+    if ((status = decoder_ask(d->decoder, &request, -1, &d->limits, about, &reply, err)))
         return status;
     d->decoder->n_pages++;
     if (reply.status)
         return reply_fail(&reply, err);
-    status = reply_take(&reply, memfd, out, err);
-    close(memfd);
+    status = decoder_take(d->decoder, &reply, request.time_s, about, out, err);
     if (!status && reply.plain_jpeg && d->format == FORMAT_JPEG &&
         (status = input_read_all(&d->input, d->limits.max_file_bytes, &out->jpeg, &out->jpeg_bytes, err)))
         document_page_release(out);

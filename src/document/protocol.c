@@ -104,7 +104,9 @@ enum receipt protocol_receive(int sock, void *message, size_t n, int *fd, double
     struct iovec part = {message, n};
     struct msghdr packet = {
         .msg_iov = &part, .msg_iovlen = 1, .msg_control = space.bytes, .msg_controllen = sizeof space.bytes};
-    *fd = -1;
+    int came = -1;
+    if (fd)
+        *fd = -1;
     if (!wait_readable(sock, deadline_ms))
         return RECEIVED_NONE;
     ssize_t got;
@@ -116,15 +118,35 @@ enum receipt protocol_receive(int sock, void *message, size_t n, int *fd, double
     if (got <= 0)
         return RECEIVED_END;
     struct cmsghdr *c = CMSG_FIRSTHDR(&packet);
-    if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof *fd))
-        memcpy(fd, CMSG_DATA(c), sizeof *fd);
+    if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof came))
+        memcpy(&came, CMSG_DATA(c), sizeof came);
     /* There is room for one descriptor: the system closes any others and says that it did. */
-    if ((size_t)got == n && !(packet.msg_flags & (MSG_TRUNC | MSG_CTRUNC)))
+    if ((size_t)got == n && !(packet.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) && (fd || came < 0)) {
+        if (fd)
+            *fd = came;
         return RECEIVED;
-    if (*fd >= 0)
-        close(*fd);
-    *fd = -1;
+    }
+    if (came >= 0)
+        close(came);
     return RECEIVED_OTHER;
+}
+
+static size_t part_of(size_t left) { return left < PROTOCOL_PART ? left : PROTOCOL_PART; }
+
+bool protocol_send_bytes(int sock, const void *bytes, size_t n)
+{
+    for (size_t done = 0; done < n; done += part_of(n - done))
+        if (!protocol_send(sock, (const char *)bytes + done, part_of(n - done), -1))
+            return false;
+    return true;
+}
+
+enum receipt protocol_receive_bytes(int sock, void *bytes, size_t n, double deadline_ms)
+{
+    enum receipt receipt = RECEIVED;
+    for (size_t done = 0; done < n && receipt == RECEIVED; done += part_of(n - done))
+        receipt = protocol_receive(sock, (char *)bytes + done, part_of(n - done), NULL, deadline_ms);
+    return receipt;
 }
 
 /* ---- what a reply carries ---------------------------------------------------------------------------------- */
@@ -160,39 +182,22 @@ enum fathom_status reply_fail(const struct reply *reply, struct fathom_err *err)
     return fail(err, (enum fathom_status)reply->status, "%s", message);
 }
 
-/* Reading, unlike mapping, is safe from a file that is shorter than it was said to be. */
-static bool read_exactly(int fd, void *out, size_t n, size_t at)
-{
-    for (size_t done = 0; done < n;) {
-        ssize_t got = pread(fd, (char *)out + done, n - done, (off_t)(at + done));
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            return false;
-        done += (size_t)got;
-    }
-    return true;
-}
+void clean_text_layer(char *text, size_t n) { clean_text(text, n, true); }
 
-enum fathom_status reply_take(const struct reply *reply, int fd, struct document_page *out, struct fathom_err *err)
+enum fathom_status reply_make_room(const struct reply *reply, struct document_page *out, struct fathom_err *err)
 {
-    size_t n_pixels = (size_t)reply->width * reply->height, text_bytes = (size_t)reply->text_bytes;
-    struct image_limits limits = {.max_pixels = n_pixels,
-                                  .max_side = (int)(reply->width > reply->height ? reply->width : reply->height)};
+    struct image_limits limits = {
+        .max_pixels = (size_t)reply->width * reply->height,
+        .max_side = (int)(reply->width > reply->height ? reply->width : reply->height),
+    };
     enum fathom_status status;
 
     *out = (struct document_page){.width_pt = reply->width_pt, .height_pt = reply->height_pt};
     memcpy(out->to_document, reply->to_document, sizeof out->to_document);
-    if ((status = image_alloc(&out->image, reply->width, reply->height, &limits, err)))
-        return status;
-    if (reply->has_text && !(out->text_layer = malloc(text_bytes + 1)))
-        status = fail_nomem(err, text_bytes, "the text layer");
-    else if (!read_exactly(fd, out->image.rgb, 3 * n_pixels, 0) ||
-             (reply->has_text && !read_exactly(fd, out->text_layer, text_bytes, 3 * n_pixels)))
-        status = fail(err, FATHOM_EIO, "the decoder delivers less than it says");
-    else if (reply->has_text)
-        clean_text(out->text_layer, text_bytes, true);
-    if (status)
+    status = image_alloc(&out->image, reply->width, reply->height, &limits, err);
+    if (!status && reply->has_text && !(out->text_layer = malloc((size_t)reply->text_bytes + 1))) {
+        status = fail_nomem(err, (size_t)reply->text_bytes, "the text layer");
         document_page_release(out);
+    }
     return status;
 }

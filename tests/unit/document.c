@@ -292,8 +292,10 @@ static void page_alone_fails(void **state)
         {"hangs", FATHOM_ELIMIT, "longer than 1 s on page 2"},
         {"short-packet", FATHOM_EIO, "no proper answer on page 2"},
         {"long-packet", FATHOM_EIO, "no proper answer on page 2"},
-        {"no-memfd", FATHOM_EIO, "no proper answer on page 2"},
-        {"short-memfd", FATHOM_EIO, "less than it says"},
+        {"with-file", FATHOM_EIO, "no proper answer on page 2"},
+        {"no-pixels", FATHOM_ELIMIT, "longer than 1 s on page 2"},
+        {"few-pixels", FATHOM_EIO, "no proper answer on page 2"},
+        {"dies-late", FATHOM_EIO, "died of signal 7 (Bus error) on page 2"},
         {"wide", FATHOM_EIO, "no proper answer"},
         {"high", FATHOM_EIO, "no proper answer"},
         {"large", FATHOM_EIO, "no proper answer"},
@@ -301,7 +303,7 @@ static void page_alone_fails(void **state)
         {"nan", FATHOM_EIO, "no proper answer"},
         {"infinite", FATHOM_EIO, "no proper answer"},
         {"long-text", FATHOM_EIO, "no proper answer"},
-        {"short-text", FATHOM_EIO, "less than it says"},
+        {"short-text", FATHOM_EIO, "no proper answer on page 2"},
         {"odd-status", FATHOM_EIO, "no proper answer"},
         {"cancelled", FATHOM_EIO, "no proper answer"},
         {"mute", FATHOM_EIO, "no proper answer"},
@@ -339,7 +341,7 @@ static void file_fails(void **state)
         {"open-dies", FATHOM_EIO, "died of signal 11 (Segmentation fault) on the file"},
         {"other-version", FATHOM_EIO, "not of this version"},
         {"many-pages", FATHOM_EIO, "no proper answer"},
-        {"open-with-memfd", FATHOM_EIO, "no proper answer"},
+        {"open-with-file", FATHOM_EIO, "no proper answer"},
         {"no-pages", FATHOM_EFORMAT, "without pages"},
     };
     use_fake_helper();
@@ -406,7 +408,7 @@ static void nothing_is_left_over(void **state)
     (void)state;
     size_t before = n_descriptors();
     use_fake_helper();
-    static const char *const words[] = {"dies", "short-memfd", "no-memfd", "long-packet", "nan", "text"};
+    static const char *const words[] = {"dies", "few-pixels", "with-file", "long-packet", "nan", "text"};
     for (size_t i = 0; i < 3 * sizeof words / sizeof *words; i++) {
         char *path = fake_file(words[i % (sizeof words / sizeof *words)]);
         struct document *d = open_ok(path);
