@@ -25,6 +25,9 @@ void decoded_free(struct decoded *picture); /* a zeroed one is fine */
  * are as stored, in sRGB unless ignore_icc. Without its library a decoder fails with FATHOM_EUNSUPPORTED. */
 enum fathom_status png_decode(struct decoded *out, const struct codec_input *in, struct fathom_err *err);
 enum fathom_status jpeg_decode(struct decoded *out, const struct codec_input *in, struct fathom_err *err);
+enum fathom_status webp_decode(struct decoded *out, const struct codec_input *in, struct fathom_err *err);
+enum fathom_status bmp_decode(struct decoded *out, const struct codec_input *in, struct fathom_err *err);
+enum fathom_status gif_decode(struct decoded *out, const struct codec_input *in, struct fathom_err *err);
 
 /* What an EXIF block (a TIFF header and its first directory) says: the orientation (1..8, and 1 when it is absent or
  * broken) and the resolution in dots an inch (0: not stated). */

@@ -2,6 +2,7 @@
 
 #include "base/mapfile.h"
 #include "document/format.h"
+#include "helper/tiff.h"
 
 #include <stdlib.h>
 
@@ -9,6 +10,17 @@ void decoded_free(struct decoded *picture)
 {
     image_free(&picture->image);
     *picture = (struct decoded){0};
+}
+
+static enum fathom_status decode_first_page(struct decoded *out, const struct codec_input *in, struct fathom_err *err)
+{
+    struct tiff_pages *tiff;
+    enum fathom_status status = tiff_open(&tiff, in, err);
+    if (status)
+        return status;
+    status = tiff_page(tiff, 1, out, err);
+    tiff_close(tiff);
+    return status;
 }
 
 enum fathom_status picture_decode(struct decoded *out, const struct codec_input *in, struct fathom_err *err)
@@ -21,6 +33,10 @@ enum fathom_status picture_decode(struct decoded *out, const struct codec_input 
     case FORMAT_PNM: status = pnm_decode(&out->image, in->bytes, in->n, in->alpha, in->limits, err); break;
     case FORMAT_PNG: status = png_decode(out, in, err); break;
     case FORMAT_JPEG: status = jpeg_decode(out, in, err); break;
+    case FORMAT_WEBP: status = webp_decode(out, in, err); break;
+    case FORMAT_BMP: status = bmp_decode(out, in, err); break;
+    case FORMAT_GIF: status = gif_decode(out, in, err); break;
+    case FORMAT_TIFF: status = decode_first_page(out, in, err); break;
     default: return format_fail(in->bytes, in->n, err);
     }
     if (status == FATHOM_OK)

@@ -19,6 +19,8 @@ enum fathom_status jpeg_decode(struct decoded *out, const struct codec_input *in
 
 #include <jerror.h>
 
+#include "helper/icc.h"
+
 /* A progressive picture has about ten scans; each pass over the coefficients costs time that a few bytes can ask for. */
 #define MAX_SCANS 200
 
@@ -31,7 +33,10 @@ struct reader {
     jmp_buf jump;
     const struct codec_input *in;
     struct image *out;
-    uint8_t *row; /* greys or CMYK */
+    uint8_t *row;    /* greys or CMYK */
+    JOCTET *profile; /* libjpeg's, to be freed; NULL: none */
+    unsigned profile_bytes;
+    struct icc_inks *inks; /* how CMYK becomes RGB; NULL: naively */
     struct exif exif;
     bool has_exif, broke_off, too_many_scans;
     struct fathom_err *err;
@@ -141,6 +146,14 @@ static boolean on_app1(j_decompress_ptr jpeg)
     return TRUE;
 }
 
+/* A profile comes in pieces of at most 64 KiB, in APP2 markers, which libjpeg puts together later. */
+static void keep_profile(struct reader *r)
+{
+    enum { WHOLE = 0xffff };
+    if (!r->in->ignore_icc && r->in->n <= r->in->limits->max_work_bytes) /* at most the file is kept */
+        jpeg_save_markers(&r->jpeg, JPEG_APP0 + 2, WHOLE);
+}
+
 static void on_progress(j_common_ptr jpeg)
 {
     struct reader *r = reader_of(jpeg);
@@ -197,6 +210,8 @@ static void read_rows(struct reader *r)
         jpeg_read_scanlines(jpeg, &row, 1);
         if (jpeg->out_color_space == JCS_GRAYSCALE)
             put_grey(dst, row, w);
+        else if (jpeg->out_color_space == JCS_CMYK && r->inks)
+            icc_inks_row(r->inks, dst, row, w);
         else if (jpeg->out_color_space == JCS_CMYK)
             put_cmyk(dst, row, w);
     }
@@ -210,6 +225,7 @@ static enum fathom_status read_picture(struct reader *r)
     jpeg->src = &r->source;
     jpeg->progress = &r->progress;
     jpeg_set_marker_processor(jpeg, JPEG_APP0 + 1, on_app1);
+    keep_profile(r);
     jpeg_read_header(jpeg, TRUE);
 
     switch (jpeg->num_components) {
@@ -233,6 +249,10 @@ static enum fathom_status read_picture(struct reader *r)
         if (!r->row)
             return fail_nomem(r->err, bytes, "a row");
     }
+    if (!r->in->ignore_icc && !jpeg_read_icc_profile(jpeg, &r->profile, &r->profile_bytes))
+        r->profile_bytes = 0;
+    if (jpeg->num_components == 4 && r->profile)
+        r->inks = icc_inks_open(r->profile, r->profile_bytes);
     jpeg_start_decompress(jpeg);
     read_rows(r);
     jpeg_finish_decompress(jpeg);
@@ -282,6 +302,11 @@ enum fathom_status jpeg_decode(struct decoded *out, const struct codec_input *in
     r.progress.progress_monitor = on_progress;
     enum fathom_status status = guarded(&r);
     describe(&r, out);
+    if (status == FATHOM_OK && r.profile && r.jpeg.num_components != 4 &&
+        icc_to_srgb(&out->image, r.profile, r.profile_bytes))
+        out->plain_jpeg = false;
+    icc_inks_close(r.inks);
+    free(r.profile);
     free(r.row);
     jpeg_destroy_decompress(&r.jpeg);
     return status;

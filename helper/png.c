@@ -11,6 +11,7 @@ enum fathom_status png_decode(struct decoded *out, const struct codec_input *in,
 #else
 
 #include "base/checked.h"
+#include "helper/icc.h"
 
 #include <png.h>
 #include <stdio.h>
@@ -114,12 +115,12 @@ static void read_pass(struct reader *r, unsigned n_channels, unsigned depth)
     }
 }
 
-/* A chunk that does not change the pixels is skipped unread, but for orientation and resolution. */
+/* A chunk that says nothing of pixels, orientation, resolution or colours is skipped unread. sRGB and gamma are ignored. */
 static void ignore_ornaments(png_structp png)
 {
 #ifdef PNG_HANDLE_AS_UNKNOWN_SUPPORTED
     png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, NULL, -1);
-    png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_AS_DEFAULT, (png_const_bytep) "eXIf\0pHYs", 2);
+    png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_AS_DEFAULT, (png_const_bytep) "eXIf\0pHYs\0iCCP", 3);
 #endif
     png_set_chunk_malloc_max(png, 1 << 20);
     png_set_chunk_cache_max(png, 16);
@@ -166,8 +167,13 @@ static void read_ornaments(const struct reader *r, struct decoded *out)
     const double inch = 0.0254;
     out->dpi_x = png_get_x_pixels_per_meter(r->png, r->info) * inch; /* 0 when absent */
     out->dpi_y = png_get_y_pixels_per_meter(r->png, r->info) * inch;
-#ifdef PNG_eXIf_SUPPORTED
+    png_charp name;
+    png_bytep profile;
     png_uint_32 n;
+    int compression;
+    if (!r->in->ignore_icc && png_get_iCCP(r->png, r->info, &name, &compression, &profile, &n))
+        icc_to_srgb(&out->image, profile, n);
+#ifdef PNG_eXIf_SUPPORTED
     png_bytep exif;
     if (png_get_eXIf_1(r->png, r->info, &n, &exif))
         out->orientation = exif_read(exif, n).orientation;

@@ -1,5 +1,6 @@
 #include "helper/source.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -7,12 +8,16 @@
 #include "document/format.h"
 #include "document/input.h"
 #include "helper/decode.h"
-#include "helper/sandbox.h"
+#include "helper/pdf.h"
+#include "helper/tiff.h"
 
 struct source {
-    struct input input;
     struct document_options options;
     size_t n_pages;
+    struct pdf *pdf; /* NULL: pictures */
+    uint8_t *bytes;  /* of pictures, owned */
+    size_t n_bytes;
+    struct tiff_pages *tiff; /* NULL: a file of one picture */
 };
 
 void source_page_release(struct source_page *page)
@@ -23,38 +28,83 @@ void source_page_release(struct source_page *page)
 
 size_t source_n_pages(const struct source *s) { return s->n_pages; }
 
-bool source_needs_files(const struct source *s)
-{
-    (void)s;
-    return false;
-}
+bool source_needs_files(const struct source *s) { return s->pdf; }
 
 void source_close(struct source *s)
 {
     if (!s)
         return;
-    input_close(&s->input);
+    pdf_close(s->pdf);
+    tiff_close(s->tiff);
+    free(s->bytes);
     free(s);
+}
+
+/* ---- opening ----------------------------------------------------------------------------------------------- */
+
+static struct codec_input picture_input(const struct source *s)
+{
+    return (struct codec_input){s->bytes, s->n_bytes, s->options.alpha, s->options.ignore_icc, &s->options.limits};
+}
+
+static enum fathom_status open_pdf(struct source *s, int fd, const struct document_options *options,
+                                   struct fathom_err *err)
+{
+    enum fathom_status status = pdf_open(&s->pdf, fd, options, err);
+    if (!status)
+        s->n_pages = pdf_n_pages(s->pdf);
+    return status;
+}
+
+/* Read, not mapped: a file that shrinks meanwhile must not become a SIGBUS. */
+static enum fathom_status open_pictures(struct source *s, struct input *in, enum format format, struct fathom_err *err)
+{
+    enum fathom_status status = input_read_all(in, s->options.limits.max_file_bytes, &s->bytes, &s->n_bytes, err);
+    s->n_pages = 1;
+    if (status || format != FORMAT_TIFF)
+        return status;
+    const struct codec_input input = picture_input(s);
+    if (!(status = tiff_open(&s->tiff, &input, err)))
+        s->n_pages = tiff_n_pages(s->tiff);
+    return status;
 }
 
 enum fathom_status source_open(struct source **out, int fd, const struct document_options *options,
                                struct fathom_err *err)
 {
     struct source *s = calloc(1, sizeof *s);
+    struct input in = {.fd = fd};
     struct stat st;
+    uint8_t head[FORMAT_HEAD_BYTES];
+    size_t n;
+    enum fathom_status status;
+
     *out = NULL;
-    if (!s || fstat(fd, &st)) {
-        free(s);
-        input_close(&(struct input){.fd = fd});
+    if (!s) {
+        input_close(&in);
         return fail_nomem(err, sizeof *s, "the file");
     }
-    s->input = (struct input){fd, st.st_size > 0 ? (size_t)st.st_size : 0};
     s->options = *options;
     s->options.password = NULL;
-    s->n_pages = 1;
+    if (fstat(fd, &st) || !input_read(&in, head, sizeof head, 0, &n)) {
+        status = fail(err, FATHOM_EIO, "cannot read: %s", strerror(errno));
+        input_close(&in);
+    } else if (format_of(head, n) == FORMAT_PDF) {
+        status = open_pdf(s, fd, options, err);
+    } else {
+        in.size = st.st_size > 0 ? (size_t)st.st_size : 0;
+        status = open_pictures(s, &in, format_of(head, n), err);
+        input_close(&in);
+    }
+    if (status) {
+        source_close(s);
+        return status;
+    }
     *out = s;
     return FATHOM_OK;
 }
+
+/* ---- pages ------------------------------------------------------------------------------------------------- */
 
 /* A picture's place in its document: points by its resolution, y down. */
 static void place_picture(struct document_page *page, double dpi_x, double dpi_y)
@@ -69,20 +119,16 @@ static void place_picture(struct document_page *page, double dpi_x, double dpi_y
 
 enum fathom_status source_page(struct source *s, size_t number, struct source_page *out, struct fathom_err *err)
 {
-    const struct document_options *o = &s->options;
-    struct codec_input in = {.alpha = o->alpha, .ignore_icc = o->ignore_icc, .limits = &o->limits};
     struct decoded picture;
-    uint8_t *bytes;
     enum fathom_status status;
 
     *out = (struct source_page){0};
     if (number < 1 || number > s->n_pages)
         return fail(err, FATHOM_EINVAL, "there is no page %zu of %zu", number, s->n_pages);
-    if ((status = input_read_all(&s->input, o->limits.max_file_bytes, &bytes, &in.n, err)))
-        return status;
-    in.bytes = bytes;
-    status = picture_decode(&picture, &in, err);
-    free(bytes);
+    if (s->pdf)
+        return pdf_page(s->pdf, number, &out->page, err);
+    const struct codec_input in = picture_input(s);
+    status = s->tiff ? tiff_page(s->tiff, number, &picture, err) : picture_decode(&picture, &in, err);
     if (status)
         return status;
     out->page.image = picture.image;

@@ -27,10 +27,15 @@ for task in "$@"; do
         need libpng-dev has_header png.h
         need libjpeg62-turbo-dev has_header jpeglib.h
         need libsqlite3-dev has_header sqlite3.h
+        need pkg-config command -v pkg-config
         need libseccomp-dev has_header seccomp.h
+        need libwebp-dev has_header webp/demux.h
+        need libtiff-dev has_header tiffio.h
+        need liblcms2-dev has_header lcms2.h
+        need libpoppler-glib-dev pkg-config --exists poppler-glib
+        need libcairo2-dev pkg-config --exists cairo
         ;;
     test)
-        need pkg-config command -v pkg-config
         need libcmocka-dev has_header cmocka.h
         need libpcre2-dev has_header pcre2posix.h
         need clang command -v clang
