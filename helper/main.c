@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "document/protocol.h"
+#include "helper/pdf.h"
 #include "helper/sandbox.h"
 #include "helper/self_test.h"
 #include "helper/serve.h"
@@ -22,6 +23,7 @@ static int usage(FILE *to, int status)
 static int serve_sandboxed(void)
 {
     struct fathom_err err;
+    pdf_prepare();
     sandbox_watch(PROTOCOL_FD);
     if (sandbox_enter(&err)) {
         struct request request;

@@ -12,6 +12,8 @@ enum fathom_status pdf_open(struct pdf **out, int fd, const struct document_opti
     return fail(err, FATHOM_EUNSUPPORTED, "PDF is not supported: built without poppler");
 }
 
+void pdf_prepare(void) {}
+
 void pdf_close(struct pdf *pdf) { (void)pdf; }
 
 size_t pdf_n_pages(const struct pdf *pdf)
@@ -28,9 +30,12 @@ enum fathom_status pdf_page(struct pdf *pdf, size_t number, struct document_page
 
 #else
 
+#include <fcntl.h>
+#include <iconv.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <poppler.h>
 
@@ -46,11 +51,13 @@ struct pdf {
     struct image_limits limits;
 };
 
-static enum fathom_status fail_open(const GError *error, bool has_password, struct fathom_err *err)
+/* Passwords are tried in Latin-1 first; the C library has that conversion in a file of its own, and keeps it once open. */
+void pdf_prepare(void) { iconv_open("ISO-8859-1", "UTF-8"); }
+
+static enum fathom_status fail_open(const GError *error, struct fathom_err *err)
 {
     if (g_error_matches(error, POPPLER_ERROR, POPPLER_ERROR_ENCRYPTED))
-        return has_password ? fail(err, FATHOM_EINVAL, "the password does not open this PDF")
-                            : fail(err, FATHOM_EINVAL, "the PDF is encrypted and needs a password");
+        return fail(err, FATHOM_EINVAL, "the PDF is encrypted and needs a password");
     if (g_error_matches(error, POPPLER_ERROR, POPPLER_ERROR_DAMAGED))
         return fail(err, FATHOM_EFORMAT, "the PDF is damaged beyond repair");
     if (g_error_matches(error, POPPLER_ERROR, POPPLER_ERROR_BAD_CATALOG))
@@ -58,24 +65,41 @@ static enum fathom_status fail_open(const GError *error, bool has_password, stru
     return fail(err, FATHOM_EFORMAT, "the PDF is broken: %s", error ? error->message : "no reason is known");
 }
 
+/* poppler calls a PDF damaged that a wrong password does not open; without any it knows that one is needed. */
+static enum fathom_status fail_password(int fd, const GError *error, struct fathom_err *err)
+{
+    GError *without = NULL;
+    PopplerDocument *document = poppler_document_new_from_fd(fd, NULL, &without);
+    bool needs_one = g_error_matches(without, POPPLER_ERROR, POPPLER_ERROR_ENCRYPTED);
+    g_clear_object(&document);
+    g_clear_error(&without);
+    return needs_one ? fail(err, FATHOM_EINVAL, "the password does not open this PDF") : fail_open(error, err);
+}
+
 enum fathom_status pdf_open(struct pdf **out, int fd, const struct document_options *options, struct fathom_err *err)
 {
     struct pdf *pdf = calloc(1, sizeof *pdf);
     GError *error = NULL;
+    enum fathom_status status;
+    int again = options->password ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
     *out = NULL;
     /* The document takes the descriptor over in any case. */
     PopplerDocument *document = poppler_document_new_from_fd(fd, options->password, &error);
-    if (!document || !pdf) {
-        enum fathom_status status =
-            pdf ? fail_open(error, options->password != NULL, err) : fail_nomem(err, sizeof *pdf, "the PDF");
-        g_clear_error(&error);
-        g_clear_object(&document);
-        free(pdf);
-        return status;
+    if (document && pdf) {
+        if (again >= 0)
+            close(again);
+        *pdf = (struct pdf){document, options->dpi > 0 ? options->dpi : 144, options->text_layer, options->limits};
+        *out = pdf;
+        return FATHOM_OK;
     }
-    *pdf = (struct pdf){document, options->dpi > 0 ? options->dpi : 144, options->text_layer, options->limits};
-    *out = pdf;
-    return FATHOM_OK;
+    if (!pdf)
+        status = fail_nomem(err, sizeof *pdf, "the PDF");
+    else
+        status = again >= 0 ? fail_password(again, error, err) : fail_open(error, err);
+    g_clear_error(&error);
+    g_clear_object(&document);
+    free(pdf);
+    return status;
 }
 
 void pdf_close(struct pdf *pdf)
@@ -99,29 +123,35 @@ struct size {
     double width, height;
 };
 
-static bool is_near(double a, double b, double side) { return fabs(a - b) <= 2 + side / 100; }
+static bool is_near(struct size a, struct size b)
+{
+    return fabs(a.width - b.width) <= 2 + b.width / 100 && fabs(a.height - b.height) <= 2 + b.height / 100;
+}
 
-/* The pixels of the one picture that covers the page, upright as the page is; false when there is none such. */
+static struct size turned(struct size s) { return (struct size){s.height, s.width}; }
+
+/* The pixels of the one picture that covers the page, upright as the page is; false when there is none such. The picture's
+ * place is poppler's without /Rotate, and wrong when there is a crop box, but its size can be relied on; and all that
+ * follows from it is a resolution. */
 static bool covering_picture(PopplerPage *page, struct size points, struct size *pixels)
 {
     GList *pictures = poppler_page_get_image_mapping(page);
+    cairo_surface_t *picture = NULL;
     bool found = false;
     if (pictures && !pictures->next) {
         const PopplerImageMapping *m = pictures->data;
-        const PopplerRectangle *a = &m->area;
-        cairo_surface_t *picture = NULL;
-        if (is_near(fmin(a->x1, a->x2), 0, points.width) && is_near(fmax(a->x1, a->x2), points.width, points.width) &&
-            is_near(fmin(a->y1, a->y2), 0, points.height) && is_near(fmax(a->y1, a->y2), points.height, points.height))
+        struct size area = {fabs(m->area.x2 - m->area.x1), fabs(m->area.y2 - m->area.y1)};
+        if (is_near(area, points) || is_near(area, turned(points)))
             picture = poppler_page_get_image(page, m->image_id);
-        if (picture && cairo_surface_get_type(picture) == CAIRO_SURFACE_TYPE_IMAGE) {
-            double w = cairo_image_surface_get_width(picture), h = cairo_image_surface_get_height(picture);
-            bool lies = (w > h) != (points.width > points.height) && w != h;
-            *pixels = lies ? (struct size){h, w} : (struct size){w, h};
-            found = w >= 1 && h >= 1;
-        }
-        if (picture)
-            cairo_surface_destroy(picture);
     }
+    if (picture && cairo_surface_get_type(picture) == CAIRO_SURFACE_TYPE_IMAGE) {
+        *pixels = (struct size){cairo_image_surface_get_width(picture), cairo_image_surface_get_height(picture)};
+        if ((pixels->width > pixels->height) != (points.width > points.height))
+            *pixels = turned(*pixels);
+        found = pixels->width >= 1 && pixels->height >= 1;
+    }
+    if (picture)
+        cairo_surface_destroy(picture);
     poppler_page_free_image_mapping(pictures);
     return found;
 }

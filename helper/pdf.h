@@ -6,6 +6,9 @@
 
 struct pdf;
 
+/* To be called before the sandbox closes: loads what poppler would load later. */
+void pdf_prepare(void);
+
 /* Opens the PDF behind a descriptor, which it takes over, also when it fails. Options are borrowed for the call. */
 enum fathom_status pdf_open(struct pdf **out, int fd, const struct document_options *options, struct fathom_err *err);
 void pdf_close(struct pdf *pdf); /* NULL is fine */
