@@ -31,19 +31,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         .max_work_bytes = 1 << 22,
     };
     for (int mode = 0; mode < 2; mode++) {
-        struct image image;
+        const struct codec_input in = {data, size, mode ? FATHOM_ALPHA_DROP : FATHOM_ALPHA_WHITE, mode, &limits};
+        struct decoded picture;
         struct fathom_err err = {0};
-        enum fathom_status status =
-            image_decode(&image, data, size, mode ? FATHOM_ALPHA_DROP : FATHOM_ALPHA_WHITE, &limits, &err);
+        enum fathom_status status = picture_decode(&picture, &in, &err);
+        const struct image *image = &picture.image;
         if (status != FATHOM_OK) {
-            if (image.rgb || err.status != status || !err.message[0])
+            if (image->rgb || err.status != status || !err.message[0])
                 abort();
             continue;
         }
-        if (image.width < 1 || image.height < 1 || (size_t)image.width * (size_t)image.height > limits.max_pixels)
+        if (image->width < 1 || image->height < 1 || (size_t)image->width * (size_t)image->height > limits.max_pixels)
             abort();
-        make_views(&image);
-        image_free(&image);
+        make_views(image);
+        decoded_free(&picture);
     }
     return 0;
 }
