@@ -135,12 +135,12 @@ static int allow(scmp_filter_ctx filter)
         {SCMP_SYS(open), FOR_READING(1)},
         {SCMP_SYS(mmap), SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0)},
         {SCMP_SYS(mprotect), SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0)},
-        {SCMP_SYS(tgkill), SCMP_A0(SCMP_CMP_EQ, self)},
-        {SCMP_SYS(seccomp), SCMP_A0(SCMP_CMP_EQ, SECCOMP_SET_MODE_FILTER)}, /* a filter can only take away */
-        {SCMP_SYS(fcntl), SCMP_A1(SCMP_CMP_EQ, F_GETFD)},
-        {SCMP_SYS(fcntl), SCMP_A1(SCMP_CMP_EQ, F_SETFD)},
-        {SCMP_SYS(fcntl), SCMP_A1(SCMP_CMP_EQ, F_GETFL)},
-        {SCMP_SYS(fcntl), SCMP_A1(SCMP_CMP_EQ, F_DUPFD_CLOEXEC)},
+        {SCMP_SYS(tgkill), SCMP_A0(SCMP_CMP_EQ, self, 0)},
+        {SCMP_SYS(seccomp), SCMP_A0(SCMP_CMP_EQ, SECCOMP_SET_MODE_FILTER, 0)}, /* a filter can only take away */
+        {SCMP_SYS(fcntl), SCMP_A1(SCMP_CMP_EQ, F_GETFD, 0)},
+        {SCMP_SYS(fcntl), SCMP_A1(SCMP_CMP_EQ, F_SETFD, 0)},
+        {SCMP_SYS(fcntl), SCMP_A1(SCMP_CMP_EQ, F_GETFL, 0)},
+        {SCMP_SYS(fcntl), SCMP_A1(SCMP_CMP_EQ, F_DUPFD_CLOEXEC, 0)},
     };
     for (size_t i = 0; i < sizeof rules / sizeof *rules && !error; i++)
         error = seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, rules[i].call, 1, &rules[i].when);

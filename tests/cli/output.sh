@@ -84,7 +84,7 @@ odd=$(printf 'a\033b\342\200\256\302\205\377.png')
 run 1 "$tmp/$odd"
 one_line "^fathom: '$tmp/a[?]b[?][?][?]\\.png': an empty file"
 run 1 "$tmp/x$odd"
-one_line "^fathom: cannot open '$tmp/xa[?]b[?][?][?]\\.png': No such file"
+one_line "^fathom: '$tmp/xa[?]b[?][?][?]\\.png': cannot open: No such file"
 cp "$page" "$tmp/$odd"
 if command -v script >/dev/null; then
     TERM=dumb script -qec "'$fathom' ${few[*]} '$tmp/$odd' '$page' 2>/dev/null" /dev/null </dev/null >"$tmp/out"
