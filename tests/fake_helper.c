@@ -10,6 +10,13 @@ static char word[32];
 
 static bool is(const char *what) { return strcmp(word, what) == 0; }
 
+/* A sanitizer would make another end of it. */
+static void die_of(int number)
+{
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
 static void read_word(int fd)
 {
     ssize_t n = pread(fd, word, sizeof word - 1, 3);
@@ -26,7 +33,7 @@ static void answer_open(void)
 {
     struct reply reply = {.version = PROTOCOL_VERSION, .n_pages = 3};
     if (is("open-dies"))
-        raise(SIGSEGV);
+        die_of(SIGSEGV);
     if (is("other-version"))
         reply.version++;
     if (is("many-pages"))
@@ -92,7 +99,7 @@ static void answer_page(uint64_t number)
     size_t n_pixel_bytes = 12, n_text = 0;
     if (number == 2) {
         if (is("dies"))
-            raise(SIGSEGV);
+            die_of(SIGSEGV);
         if (is("ends"))
             _exit(3);
         if (is("closes")) {
@@ -121,7 +128,7 @@ static void answer_page(uint64_t number)
             n_pixel_bytes = 11;
         if (is("dies-late")) {
             protocol_send(PROTOCOL_FD, &reply, sizeof reply, -1);
-            raise(SIGBUS);
+            die_of(SIGBUS);
         }
         if (is("text") || is("short-text"))
             n_text = 11;
