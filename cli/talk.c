@@ -8,7 +8,7 @@
 #include <string.h>
 
 enum { KEY_SYSTEM = 0x300, KEY_THINKING, KEY_EFFORT, KEY_FIXED, KEY_TEMPERATURE, KEY_TOP_P, KEY_SEED, KEY_STOP };
-enum { KEY_MAX_TOKENS = 0x320, KEY_CONTEXT, KEY_INDEXER, KEY_STATS };
+enum { KEY_MAX_TOKENS = 0x320, KEY_CONTEXT, KEY_INDEXER, KEY_NUMERICS, KEY_STATS };
 
 static const struct argp_option options[] = {
     {.doc = "What is said:", .group = 1},
@@ -39,6 +39,10 @@ static const struct argp_option options[] = {
      .key = KEY_INDEXER,
      .arg = "auto|always",
      .doc = "Whether queries without a choice run the indexer; the answer is the same (default: auto)"},
+    {.name = "numerics",
+     .key = KEY_NUMERICS,
+     .arg = "plain|official",
+     .doc = "Keys as they are, or rounded as the published code rounds them (default: plain)"},
     {.name = "stats", .key = KEY_STATS, .doc = "What each reply cost, as JSON on standard error"},
     {0},
 };
@@ -46,6 +50,7 @@ static const struct argp_option options[] = {
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     static const char *const efforts[] = {"usual", "max", NULL}, *const indexers[] = {"auto", "always", NULL};
+    static const char *const numerics[] = {"plain", "official", NULL};
     struct talk_options *o = state->input;
     switch (key) {
     case ARGP_KEY_INIT: state->child_inputs[0] = &o->engine; return 0;
@@ -61,6 +66,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case KEY_CONTEXT: o->engine.context.n_ctx = (size_t)option_integer(state, "--context", arg, 1, 1 << 30); return 0;
     case KEY_INDEXER: o->chat.always_index = option_choice(state, "--indexer", arg, indexers) == 1; return 0;
+    case KEY_NUMERICS: o->chat.official_numerics = option_choice(state, "--numerics", arg, numerics) == 1; return 0;
     case KEY_STATS: o->stats = true; return 0;
     case KEY_STOP:
         if (!*arg)

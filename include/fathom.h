@@ -290,6 +290,7 @@ struct fathom_chat_options {
     bool thinking;           /* the model thinks before it answers                                           */
     bool max_effort;         /* with thinking: as much as it can; needs fixed_texts                          */
     const char *fixed_texts; /* file that holds the published text of maximum effort, known by its SHA-256   */
+    bool official_numerics;  /* keys and the indexer's rounded as the published code rounds them             */
     bool always_index;       /* run the indexer for every query: the same answers, for measuring             */
 };
 

@@ -18,6 +18,7 @@ struct v4_net {
     struct weights *weights;
     struct pool *pool;
     struct arena arena;
+    enum v4_numerics numerics; /* of states that are made */
 };
 
 static inline struct v4_config v4_tiny_config(void)
@@ -62,6 +63,7 @@ static inline struct v4_state *v4_net_state(const struct v4_net *net, size_t n_c
     assert_non_null(s);
     if (v4_state_create(s, &net->model.cfg, n_ctx, &err))
         fail_msg("%s", err.message);
+    s->numerics = net->numerics;
     return s;
 }
 

@@ -69,6 +69,7 @@ enum fathom_status fathom_chat_create(const struct fathom_model *model, const st
         fathom_chat_destroy(chat);
         return status;
     }
+    chat->state.v4.numerics = o.official_numerics ? V4_NUMERICS_OFFICIAL : V4_NUMERICS_PLAIN;
     chat->state.v4.indexer = o.always_index ? V4_INDEXER_ALWAYS : V4_INDEXER_AUTO;
     *out = chat;
     return FATHOM_OK;

@@ -10,7 +10,7 @@
  *              indexer chooses; rope undone on the output; heads projected in groups (§2.3)
  *   moe:       sqrt(softplus) scores, experts by hash of the token or by biased top-k, one shared expert (§2.1)
  *
- * This is the plain mathematical path: nothing is rounded on the way. */
+ * This is the plain mathematical path: nothing is rounded on the way, unless the state asks for keys that are (nn/v4_rounding.h). */
 #include "models/deepseek_v4.h"
 
 #include <math.h>
@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "nn/positions.h"
+#include "nn/v4_rounding.h"
 #include "weights/bind.h"
 
 /* Index scores that are held at a time. */
@@ -240,6 +241,8 @@ static void queries(struct run *run, const struct attend *at, struct tensor *qr,
     rope_pairs(run, q, c->n_heads, at->positions, at->frequencies, at->n_pairs, false);
 }
 
+static bool is_official(const struct attend *at) { return at->state->numerics == V4_NUMERICS_OFFICIAL; }
+
 /* The raw keys that the chunk sees: the last rows before it, from the ring, then its own. */
 static struct tensor window_rows(struct run *run, const struct attend *at, const struct tensor *a)
 {
@@ -251,6 +254,8 @@ static struct tensor window_rows(struct run *run, const struct attend *at, const
     linear(run, &own, a, &at->w->kv, NULL);
     rmsnorm(run, &own, &own, &at->w->kv_norm, c->norm_eps);
     rope_pairs(run, &own, 1, at->positions, at->frequencies, at->n_pairs, false);
+    for (size_t i = 0; run_ok(run) && is_official(at) && i < at->n; i++)
+        v4_round_key(tensor_row(&own, i), d, c->rope_dim);
     return rows;
 }
 
@@ -271,12 +276,13 @@ static void append_entries(struct run *run, const struct attend *at, const struc
     const struct v4_config *c = &at->m->cfg;
     size_t first = at->pos / at->w->ratio;
     struct arena_mark mark = arena_save(run->arena);
-    struct tensor y =
-        v4_compress(run, &at->w->main, &at->s->main, a, at->pos, c->norm_eps, at->frequencies, at->n_pairs);
+    struct tensor y = v4_compress(run, &at->w->main, &at->s->main, a, at->pos, c->norm_eps, at->frequencies,
+                                  at->n_pairs, is_official(at) ? V4_ENTRY_KEY : V4_ENTRY_PLAIN);
     if (run_ok(run) && y.shape[0] > 0)
         memcpy(at->s->entries + first * c->head_dim, y.data, tensor_elements(&y) * sizeof(float));
     if (at->w->ratio == V4_CSA_RATIO) {
-        y = v4_compress(run, &at->w->index, &at->s->index, a, at->pos, c->norm_eps, at->frequencies, at->n_pairs);
+        y = v4_compress(run, &at->w->index, &at->s->index, a, at->pos, c->norm_eps, at->frequencies, at->n_pairs,
+                        is_official(at) ? V4_ENTRY_INDEX : V4_ENTRY_PLAIN);
         if (run_ok(run))
             v4_store_keys(&at->s->keys, &y, first);
     }
@@ -308,6 +314,8 @@ static int32_t *choose_entries(struct run *run, const struct attend *at, const s
 
     linear(run, &q, &qr_n, &at->w->index_q_b, NULL);
     rope_pairs(run, &q, c->index_n_heads, at->positions + n_skip, at->frequencies, at->n_pairs, false);
+    for (size_t i = 0; run_ok(run) && is_official(at) && i < n * c->index_n_heads; i++)
+        v4_round_index((float *)q.data + i * c->index_head_dim, c->index_head_dim);
     linear(run, &w, &a_n, &at->w->index_w, NULL);
     for (size_t i = 0; run_ok(run) && i < n * c->index_n_heads; i++)
         ((float *)w.data)[i] *= scale;
@@ -415,6 +423,9 @@ void v4_forward(struct run *run, const struct v4 *m, struct v4_state *state, str
     size_t n = x->shape[0];
     if (run->act != FATHOM_F32)
         run_fail(run, FATHOM_EUNSUPPORTED, "DeepSeek-V4 has float32 activations only");
+    if (state->numerics == V4_NUMERICS_OFFICIAL && !v4_can_round_index(c->index_head_dim))
+        run_fail(run, FATHOM_EUNSUPPORTED, "official numerics want an index_head_dim that is a power of two, not %zu",
+                 c->index_head_dim);
     if (n > state->capacity - state->n_tok)
         run_fail(run, FATHOM_ELIMIT, "%zu tokens after %zu do not fit the context of %zu", n, state->n_tok,
                  state->capacity);

@@ -2,6 +2,9 @@
 
 #include <string.h>
 
+#include "base/half.h"
+#include "nn/v4_rounding.h"
+
 /* Token rows in hand: those before the chunk come from the state, the chunk's follow. With overlap and a window before,
  * its `ratio` rows come first, of which only the first halves are known and needed. */
 struct gathered {
@@ -52,7 +55,7 @@ static void keep(struct v4_rows *rows, const struct gathered *g, size_t pos, siz
 }
 
 struct tensor v4_compress(struct run *run, const struct v4_compressor *w, struct v4_rows *rows, const struct tensor *a,
-                          size_t pos, float norm_eps, const float *frequencies, size_t n_pairs)
+                          size_t pos, float norm_eps, const float *frequencies, size_t n_pairs, enum v4_entry kind)
 {
     size_t n = a->shape[0], first = pos / rows->ratio, n_windows = (pos + n) / rows->ratio - first;
     struct tensor y = run_alloc(run, n_windows, rows->dim);
@@ -66,10 +69,17 @@ struct tensor v4_compress(struct run *run, const struct v4_compressor *w, struct
     if (n_windows > 0) {
         struct compress_shape shape = {rows->ratio, rows->width > rows->dim, g.n_before > 0};
         compress(run, &y, &g.values, &g.scores, &w->ape, shape);
+        for (size_t i = 0; run_ok(run) && kind != V4_ENTRY_PLAIN && i < tensor_elements(&y); i++)
+            ((float *)y.data)[i] = bf16_round(((float *)y.data)[i]);
         rmsnorm(run, &y, &y, &w->norm, norm_eps);
         for (size_t i = 0; run_ok(run) && i < n_windows; i++)
             starts[i] = (int32_t)((first + i) * rows->ratio);
         rope_pairs(run, &y, 1, starts, frequencies, n_pairs, false);
+        for (size_t i = 0; run_ok(run) && i < n_windows; i++)
+            if (kind == V4_ENTRY_KEY)
+                v4_round_key(tensor_row(&y, i), rows->dim, 2 * n_pairs);
+            else if (kind == V4_ENTRY_INDEX)
+                v4_round_index(tensor_row(&y, i), rows->dim);
     }
     if (run_ok(run))
         keep(rows, &g, pos, n, n_windows);

@@ -10,11 +10,14 @@ struct v4_compressor {
     struct tensor norm;             /* [dim of an entry]                                                      */
 };
 
+/* What becomes of the entries, before they are kept. */
+enum v4_entry { V4_ENTRY_PLAIN, V4_ENTRY_KEY, V4_ENTRY_INDEX }; /* as it is, v4_round_key, v4_round_index */
+
 /* The entries of the windows that the tokens with normed inputs a [n, dim], at positions pos .. pos + n - 1, complete:
  * pooled, normed and rotated at the window's first position. Gives [n_windows, dim of an entry] in the arena and moves rows
- * on. frequencies: of n_pairs rotated pairs. */
+ * on. frequencies: of n_pairs rotated pairs. Rounded entries are also rounded to bfloat16 before their norm. */
 struct tensor v4_compress(struct run *run, const struct v4_compressor *w, struct v4_rows *rows, const struct tensor *a,
-                          size_t pos, float norm_eps, const float *frequencies, size_t n_pairs);
+                          size_t pos, float norm_eps, const float *frequencies, size_t n_pairs, enum v4_entry kind);
 
 /* Stores index keys [n, dim] as entries first, first + 1, ... */
 void v4_store_keys(struct index_keys *keys, const struct tensor *entries, size_t first);

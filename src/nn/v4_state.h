@@ -27,6 +27,9 @@ enum v4_indexer {
     V4_INDEXER_ALWAYS, /* the indexer runs for every query                                               */
 };
 
+/* What keys are: exact, or rounded as the published code rounds them (nn/v4_rounding.h). */
+enum v4_numerics { V4_NUMERICS_PLAIN, V4_NUMERICS_OFFICIAL };
+
 struct v4_stats {
     uint64_t indexed_queries;   /* queries, counted once a layer, for which the indexer ran */
     uint64_t unindexed_queries; /* those that needed no choice                              */
@@ -38,6 +41,7 @@ struct v4_state {
     size_t n_layers, window, head_dim;
     size_t capacity, n_tok; /* tokens it can hold; tokens it holds */
     enum v4_indexer indexer;
+    enum v4_numerics numerics; /* not to be changed while there are tokens */
     struct v4_stats stats;
     void *memory; /* owned; pages that were never written take no memory */
     size_t memory_bytes;

@@ -117,6 +117,25 @@ static void indexers(void **state)
     }
 }
 
+/* Rounded keys: other words at some point, and the same ones however the indexer runs. */
+static void official(void **state)
+{
+    struct fathom_sampling s = {.max_tokens = 40, .top_p = 1};
+    struct heard h[3] = {0};
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        struct fathom_chat *chat =
+            start((struct fathom_chat_options){.official_numerics = i > 0, .always_index = i == 2}, 200);
+        say(chat, "hello", s, &h[i], FATHOM_OK);
+        say(chat, "hello", s, &h[i], FATHOM_OK);
+        fathom_chat_destroy(chat);
+    }
+    assert_string_equal(strbuf_text(&h[1].answer), strbuf_text(&h[2].answer));
+    assert_true(strcmp(strbuf_text(&h[0].answer), strbuf_text(&h[1].answer)) != 0);
+    for (int i = 0; i < 3; i++)
+        forget(&h[i]);
+}
+
 /* A turn works through what is new only; in chat mode all that was before is there. */
 static void state_is_kept(void **state)
 {
@@ -255,9 +274,9 @@ static void too_large(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(indexers), cmocka_unit_test(state_is_kept),
-                                       cmocka_unit_test(stops),    cmocka_unit_test(cancelled),
-                                       cmocka_unit_test(limits),   cmocka_unit_test(refused),
-                                       cmocka_unit_test(too_large)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(indexers),  cmocka_unit_test(state_is_kept),
+                                       cmocka_unit_test(official),  cmocka_unit_test(stops),
+                                       cmocka_unit_test(cancelled), cmocka_unit_test(limits),
+                                       cmocka_unit_test(refused),   cmocka_unit_test(too_large)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }
