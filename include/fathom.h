@@ -248,6 +248,11 @@ enum fathom_format {
     FATHOM_JSON_LINES, /* one object a page and line                                           */
     FATHOM_STATS,      /* what the pages cost: one JSON object a page and line                 */
     FATHOM_TEXT,       /* plain text in reading order                                          */
+    FATHOM_HTML,       /* one self-contained, sanitised file                                   */
+    FATHOM_HOCR,       /* hOCR 1.2, blocks as areas                                            */
+    FATHOM_ALTO,       /* ALTO 4, blocks as text blocks                                        */
+    FATHOM_PDF,        /* the pages' pictures with invisible text; a page that was read must   */
+                       /* still have its pixels                                                */
 };
 
 struct fathom_writer_options {
@@ -279,6 +284,16 @@ FATHOM_API void fathom_writer_discard(struct fathom_writer *writer); /* NULL is 
 enum { FATHOM_FIGURE_NAME = 48 };
 FATHOM_API size_t fathom_page_figures(const struct fathom_page *page);
 FATHOM_API void fathom_page_figure_name(const struct fathom_page *page, size_t k, char name[FATHOM_FIGURE_NAME]);
+
+/* The k-th figure cut out of the page's pixels as a JPEG: the box round all its boxes. FATHOM_EINVAL when there is no k-th
+ * one, when the model gave it no box, and for a page without pixels. */
+FATHOM_API enum fathom_status fathom_page_figure_jpeg(const struct fathom_page *page, size_t k, fathom_write_fn *write,
+                                                      void *user, struct fathom_err *err);
+
+/* The page as a PNG with its boxes drawn, each with its number in reading order and its label in the colour of its kind.
+ * FATHOM_EINVAL for a page without pixels. */
+FATHOM_API enum fathom_status fathom_page_overlay_png(const struct fathom_page *page, fathom_write_fn *write,
+                                                      void *user, struct fathom_err *err);
 
 /* ---- text (DeepSeek-V4) ------------------------------------------------------------------------------------- */
 

@@ -37,7 +37,7 @@ static const char *read_heading(const char *p, const char *end, struct piece *pi
     size_t n = 0;
     while (p + n < end && p[n] == '#')
         n++;
-    if (n < 1 || n > 6 || p + n == end || (p[n] != ' ' && p[n] != '\t'))
+    if (n < 1 || n > 6 || p + n == end || (p[n] != ' ' && p[n] != '\t') || is_empty(p + n, end))
         return NULL;
     piece->kind = PIECE_HEADING;
     piece->level = n;

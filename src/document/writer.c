@@ -11,6 +11,10 @@ static const struct writer_format *find_format(enum fathom_format format)
     case FATHOM_JSON_LINES: return &writer_json_lines;
     case FATHOM_STATS: return &writer_stats;
     case FATHOM_TEXT: return &writer_text;
+    case FATHOM_HTML: return &writer_html;
+    case FATHOM_HOCR: return &writer_hocr;
+    case FATHOM_ALTO: return &writer_alto;
+    case FATHOM_PDF: return &writer_pdf;
     }
     return NULL;
 }

@@ -31,6 +31,7 @@ struct fathom_writer {
 /* Sends what was added. For what is too large to gather. */
 enum fathom_status writer_flush(struct fathom_writer *w, struct fathom_err *err);
 
-extern const struct writer_format writer_markdown, writer_json, writer_json_lines, writer_stats, writer_text;
+extern const struct writer_format writer_markdown, writer_json, writer_json_lines, writer_stats, writer_text,
+    writer_html, writer_hocr, writer_alto, writer_pdf;
 
 #endif
