@@ -34,12 +34,18 @@ for task in "$@"; do
         need liblcms2-dev has_header lcms2.h
         need libpoppler-glib-dev pkg-config --exists poppler-glib
         need libcairo2-dev pkg-config --exists cairo
+        need zlib1g-dev has_header zlib.h
         ;;
     test)
         need libcmocka-dev has_header cmocka.h
         need libpcre2-dev has_header pcre2posix.h
         need clang command -v clang
         need libclang-rt-14-dev fuzzes
+        need qpdf command -v qpdf
+        need poppler-utils command -v pdftotext
+        need libxml2-utils command -v xmllint
+        need tidy command -v tidy
+        need python3-html5lib debian_python html5lib
         need python3-jsonschema debian_python jsonschema
         need clang-format-14 command -v clang-format-14
         ;;
