@@ -89,10 +89,11 @@ static inline bool is_markup(const char *text, size_t n, bool html)
 static inline bool is_json(const char *text, size_t n)
 {
     struct json j;
-    bool ok = json_parse(&j, text, n, &(struct fathom_err){0}) == FATHOM_OK;
-    if (ok)
+    struct fathom_err err;
+    enum fathom_status status = json_parse(&j, text, n, &err);
+    if (!status)
         json_free(&j);
-    return ok;
+    return !status || status == FATHOM_ENOMEM; /* allocations fail in the replay, also in here */
 }
 
 /* The table of objects is where the end says, and each entry finds its object. */
