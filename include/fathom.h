@@ -251,8 +251,8 @@ enum fathom_format {
     FATHOM_HTML,       /* one self-contained, sanitised file                                   */
     FATHOM_HOCR,       /* hOCR 1.2, blocks as areas                                            */
     FATHOM_ALTO,       /* ALTO 4, blocks as text blocks                                        */
-    FATHOM_PDF,        /* the pages' pictures with invisible text; a page that was read must   */
-                       /* still have its pixels                                                */
+    /* The pages' pictures with invisible text; a page that was read must still have its pixels. */
+    FATHOM_SEARCHABLE_PDF,
 };
 
 struct fathom_writer_options {

@@ -129,7 +129,7 @@ static inline bool is_document(enum fathom_format format, const struct strbuf *o
     case FATHOM_HTML: return is_markup(text, out->n, true);
     case FATHOM_HOCR:
     case FATHOM_ALTO: return is_markup(text, out->n, false);
-    case FATHOM_PDF: return is_pdf(text, out->n);
+    case FATHOM_SEARCHABLE_PDF: return is_pdf(text, out->n);
     }
     return false;
 }

@@ -14,7 +14,7 @@ static const struct writer_format *find_format(enum fathom_format format)
     case FATHOM_HTML: return &writer_html;
     case FATHOM_HOCR: return &writer_hocr;
     case FATHOM_ALTO: return &writer_alto;
-    case FATHOM_PDF: return &writer_pdf;
+    case FATHOM_SEARCHABLE_PDF: return &writer_pdf;
     }
     return NULL;
 }

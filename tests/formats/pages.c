@@ -371,8 +371,9 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         enum fathom_format format;
-    } formats[] = {{"md", FATHOM_MARKDOWN}, {"json", FATHOM_JSON}, {"jsonl", FATHOM_JSON_LINES}, {"txt", FATHOM_TEXT},
-                   {"html", FATHOM_HTML},   {"hocr", FATHOM_HOCR}, {"alto", FATHOM_ALTO},        {"pdf", FATHOM_PDF}};
+    } formats[] = {{"md", FATHOM_MARKDOWN}, {"json", FATHOM_JSON},         {"jsonl", FATHOM_JSON_LINES},
+                   {"txt", FATHOM_TEXT},    {"html", FATHOM_HTML},         {"hocr", FATHOM_HOCR},
+                   {"alto", FATHOM_ALTO},   {"pdf", FATHOM_SEARCHABLE_PDF}};
     const int width = 400, height = 560;
     uint8_t *colours = make_pixels(width, height, false), *greys = make_pixels(width, height, true);
     bool ok = argc == 2 && colours && greys;

@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     memcpy(raw, data, size);
     raw[size] = 0;
-    for (int format = FATHOM_MARKDOWN; format <= FATHOM_PDF; format++) {
+    for (int format = FATHOM_MARKDOWN; format <= FATHOM_SEARCHABLE_PDF; format++) {
         struct fathom_page kept = {
             .number = 3, .n_pages = 3, .width = 16, .height = 8, .raw = raw, .width_pt = 9, .height_pt = 5};
         struct fathom_writer_options options = {.file = raw, .model = raw, .figures = "f/"};

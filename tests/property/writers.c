@@ -106,14 +106,14 @@ static void test_any_output(void **state)
     uint32_t random = 1;
     for (int i = 0; i < 1000; i++) {
         char *raw = random_text(&random), *name = random_text(&random);
-        for (int format = FATHOM_MARKDOWN; format <= FATHOM_PDF; format++) {
-            if (format == FATHOM_PDF && i % 50)
+        for (int format = FATHOM_MARKDOWN; format <= FATHOM_SEARCHABLE_PDF; format++) {
+            if (format == FATHOM_SEARCHABLE_PDF && i % 50)
                 continue;
             struct fathom_page *pages[] = {make_page(raw, 1, 3, NULL), make_page("", 2, 3, name),
                                            make_page(raw, 3, 3, NULL)};
             for (size_t k = 0; k < 3; k++) {
                 assert_non_null(pages[k]);
-                pages[k]->rgb = format == FATHOM_PDF ? pixels : NULL;
+                pages[k]->rgb = format == FATHOM_SEARCHABLE_PDF ? pixels : NULL;
             }
             struct strbuf out = {0};
             struct fathom_writer_options options = {.file = name, .model = name, .figures = i % 2 ? name : NULL};

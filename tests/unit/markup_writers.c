@@ -236,7 +236,7 @@ static void test_pdf_pictures(void **state)
         page->rgb = pixels;
         page->jpeg = jpeg;
         page->jpeg_bytes = sizeof jpeg - 1;
-        struct strbuf out = write_one(FATHOM_PDF, page);
+        struct strbuf out = write_one(FATHOM_SEARCHABLE_PDF, page);
         assert_int_equal(memmem(out.text, out.n, jpeg, sizeof jpeg - 1) != NULL, fits);
         assert_int_equal(memmem(out.text, out.n, "/DCTDecode", 10) != NULL, fits);
         assert_int_equal(memmem(out.text, out.n, "/Predictor 15 /Colors 3 /Columns 4", 34) != NULL, !fits);
@@ -251,7 +251,7 @@ static void test_pdf_pictures(void **state)
         page->rgb = pixels;
         page->jpeg = memcpy(cut, jpeg, n);
         page->jpeg_bytes = n;
-        struct strbuf out = write_one(FATHOM_PDF, page);
+        struct strbuf out = write_one(FATHOM_SEARCHABLE_PDF, page);
         strbuf_free(&out);
         free(cut);
     }
@@ -261,19 +261,19 @@ static void test_pdf_pictures(void **state)
     huge->height = 2;
     huge->width_pt = 28801;
     huge->height_pt = 10;
-    struct strbuf out = write_one(FATHOM_PDF, huge);
+    struct strbuf out = write_one(FATHOM_SEARCHABLE_PDF, huge);
     assert_non_null(memmem(out.text, out.n, "/MediaBox [0 0 9600.3333 3.3333] /UserUnit 3", 44));
     strbuf_cut(&out, 0);
     struct fathom_err err;
-    assert_int_equal(write_pages(&out, FATHOM_PDF, NULL, &bare, 1, &err), FATHOM_EINVAL);
+    assert_int_equal(write_pages(&out, FATHOM_SEARCHABLE_PDF, NULL, &bare, 1, &err), FATHOM_EINVAL);
     assert_string_equal(err.message, "page 7 has no pixels, which a PDF needs");
     strbuf_free(&out);
 }
 
 /* ---- all ------------------------------------------------------------------------------------------------------ */
 
-static const enum fathom_format formats[] = {FATHOM_MARKDOWN, FATHOM_JSON, FATHOM_TEXT, FATHOM_HTML,
-                                             FATHOM_HOCR,     FATHOM_ALTO, FATHOM_PDF};
+static const enum fathom_format formats[] = {FATHOM_MARKDOWN, FATHOM_JSON, FATHOM_TEXT,          FATHOM_HTML,
+                                             FATHOM_HOCR,     FATHOM_ALTO, FATHOM_SEARCHABLE_PDF};
 
 /* A mebibyte of text in one block, a hundred thousand blocks, marks that never close: in time and memory that grow with
  * them. */
