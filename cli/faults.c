@@ -3,6 +3,7 @@
 #include "command.h"
 
 #include <signal.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <unistd.h>
 
@@ -11,8 +12,11 @@
 static void on_bus_error(int number, siginfo_t *info, void *context)
 {
     static const char line[] = "fathom: a model file changed or could not be read while in use\n";
+    static atomic_flag said = ATOMIC_FLAG_INIT;
     (void)context;
     if (info->si_code == BUS_ADRERR) {
+        while (atomic_flag_test_and_set(&said))
+            pause(); /* another thread met the hole first, and is about to end the program */
         ssize_t ignored = write(STDERR_FILENO, line, sizeof line - 1);
         (void)ignored;
         _exit(EXIT_FAILED);
