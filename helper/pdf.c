@@ -57,7 +57,7 @@ void pdf_prepare(void) { iconv_open("ISO-8859-1", "UTF-8"); }
 static enum fathom_status fail_open(const GError *error, struct fathom_err *err)
 {
     if (g_error_matches(error, POPPLER_ERROR, POPPLER_ERROR_ENCRYPTED))
-        return fail(err, FATHOM_EINVAL, "the PDF is encrypted and needs a password");
+        return fail(err, FATHOM_EPASSWORD, "the PDF is encrypted and needs a password");
     if (g_error_matches(error, POPPLER_ERROR, POPPLER_ERROR_DAMAGED))
         return fail(err, FATHOM_EFORMAT, "the PDF is damaged beyond repair");
     if (g_error_matches(error, POPPLER_ERROR, POPPLER_ERROR_BAD_CATALOG))
@@ -73,7 +73,7 @@ static enum fathom_status fail_password(int fd, const GError *error, struct fath
     bool needs_one = g_error_matches(without, POPPLER_ERROR, POPPLER_ERROR_ENCRYPTED);
     g_clear_object(&document);
     g_clear_error(&without);
-    return needs_one ? fail(err, FATHOM_EINVAL, "the password does not open this PDF") : fail_open(error, err);
+    return needs_one ? fail(err, FATHOM_EPASSWORD, "the password does not open this PDF") : fail_open(error, err);
 }
 
 enum fathom_status pdf_open(struct pdf **out, int fd, const struct document_options *options, struct fathom_err *err)

@@ -49,7 +49,8 @@ bool reply_is_sane(const struct reply *r, enum request_kind kind, const struct i
     case FATHOM_EIO:
     case FATHOM_EFORMAT:
     case FATHOM_ELIMIT:
-    case FATHOM_EUNSUPPORTED: return r->message[0] && memchr(r->message, 0, sizeof r->message);
+    case FATHOM_EUNSUPPORTED:
+    case FATHOM_EPASSWORD: return r->message[0] && memchr(r->message, 0, sizeof r->message);
     default: return false;
     }
 }

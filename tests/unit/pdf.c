@@ -235,9 +235,9 @@ static void passwords(void **state)
     struct blob file = blob_read("tests/golden/pictures/encrypted.pdf");
     struct pdf_file f = {.text = {(char *)file.data, file.n, file.n, false}};
     struct document_options o = usual();
-    check_open_fails(&f, &o, FATHOM_EINVAL, "needs a password");
+    check_open_fails(&f, &o, FATHOM_EPASSWORD, "needs a password");
     o.password = "wrong";
-    check_open_fails(&f, &o, FATHOM_EINVAL, "the password does not open this PDF");
+    check_open_fails(&f, &o, FATHOM_EPASSWORD, "the password does not open this PDF");
     o.password = "sesame";
     struct document *d = open_ok(&f, &o);
     assert_int_equal(document_n_pages(d), 1);
