@@ -74,6 +74,16 @@ static bool write_kept_below(struct document *d, size_t number)
     return true;
 }
 
+static enum fathom_choice on_pixels(void *user, const struct fathom_page *page)
+{
+    struct document *d = user;
+    report_page_begins(&d->session->report, page);
+    if (d->next_kept >= d->n_kept || d->kept[d->next_kept] != page->number)
+        return FATHOM_READ;
+    d->next_kept++;
+    return write_kept(d, page->number, page) && !interrupt_signal() ? FATHOM_SKIP : FATHOM_STOP;
+}
+
 static bool on_page(void *user, const struct fathom_page *page)
 {
     struct document *d = user;
@@ -121,11 +131,12 @@ static bool list_missing(const struct document *d, const char *wanted, struct te
 /* Reads what the job file does not have, and writes everything. */
 static bool read_pages(struct document *d, enum fathom_status *status, struct fathom_err *err)
 {
-    static const struct fathom_callbacks callbacks = {.on_stage = on_stage, .on_text = on_text, .on_page = on_page};
+    static const struct fathom_callbacks callbacks = {
+        .on_stage = on_stage, .on_text = on_text, .on_page = on_page, .on_pixels = on_pixels};
     struct fathom_callbacks mine = callbacks;
     struct fathom_read_options options = d->session->options->read;
     struct text missing = {0};
-    bool know_pages = d->n_kept && d->stored.n_pages, all_drawn = formats_need_pixels(d->plan->formats);
+    bool know_pages = d->n_kept && d->stored.n_pages, all_drawn = outputs_need_pixels(d->plan);
     mine.user = d;
     *status = FATHOM_OK;
     if (know_pages && !all_drawn) {
@@ -186,8 +197,12 @@ static bool is_done(struct document *d, const char *name)
     }
     if (d->n_kept)
         report_kept(report, d->stored.n_pages, by_status);
-    if (!d->stored.complete || !d->n_kept || !outputs_exist(d->plan, name))
+    if (!d->stored.complete)
         return false;
+    if (!d->n_kept || !outputs_exist(d->plan, name)) {
+        d->session->broken = !store_document_reopen(d->store, &d->stored);
+        return d->session->broken;
+    }
     if (d->stored.error[0]) {
         struct fathom_err err = {.status = FATHOM_EIO};
         snprintf(err.message, sizeof err.message, "%s", d->stored.error);

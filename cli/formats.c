@@ -6,10 +6,14 @@ const struct format formats[N_FORMATS] = {
     {FATHOM_MARKDOWN, "md", ".md", .follows = true, .is_text = true},
     {FATHOM_JSON, "json", ".json", .follows = true, .is_text = true},
     {FATHOM_JSON_LINES, "jsonl", ".jsonl", .follows = true, .is_text = true},
+    {FATHOM_HTML, "html", ".html", .needs_pixels = true, .is_text = true},
     {FATHOM_TEXT, "txt", ".txt", .follows = true, .is_text = true},
+    {FATHOM_HOCR, "hocr", ".hocr", .is_text = true},
+    {FATHOM_ALTO, "alto", ".alto.xml", .is_text = true},
+    {FATHOM_SEARCHABLE_PDF, "pdf", ".pdf", .needs_pixels = true},
 };
 
-const char *formats_names(void) { return "md, json, jsonl and txt"; }
+const char *formats_names(void) { return "md, json, jsonl, html, txt, hocr, alto and pdf"; }
 
 static unsigned parse_one(const char *name, size_t n)
 {
@@ -48,4 +52,12 @@ bool formats_need_pixels(unsigned set)
     for (unsigned i = 0; i < N_FORMATS; i++)
         need = need || (formats[i].needs_pixels && set & 1u << i);
     return need;
+}
+
+bool formats_are_text(unsigned set)
+{
+    bool text = true;
+    for (unsigned i = 0; i < N_FORMATS; i++)
+        text = text && (formats[i].is_text || !(set & 1u << i));
+    return text;
 }

@@ -16,7 +16,7 @@ struct format {
 };
 
 /* In the order in which they are written. Sets of them are bits, 1 << index. */
-enum { N_FORMATS = 4, FORMAT_MARKDOWN = 1 << 0, FORMAT_JSON = 1 << 1, FORMAT_JSON_LINES = 1 << 2 };
+enum { N_FORMATS = 8, FORMAT_MARKDOWN = 1 << 0, FORMAT_JSON = 1 << 1, FORMAT_JSON_LINES = 1 << 2 };
 extern const struct format formats[N_FORMATS];
 
 /* The set that "md,json" names; 0 when a word is no format's name. */
@@ -25,8 +25,9 @@ unsigned formats_parse(const char *list);
 /* "md, json and txt" */
 const char *formats_names(void);
 
-/* Whether each of a set follows, or any needs pixels. */
+/* Whether each of a set follows, or is text, or any needs pixels. */
 bool formats_follow(unsigned set);
+bool formats_are_text(unsigned set);
 bool formats_need_pixels(unsigned set);
 
 #endif

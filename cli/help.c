@@ -9,6 +9,7 @@ static const char overview[] = "Reads pages with DeepSeek-OCR-2 or DeepSeek-OCR,
                                "  fathom page.png                          Markdown on the terminal\n"
                                "  fathom *.png > pages.md                  many pages, one document\n"
                                "  fathom --format json page.png            blocks with boxes, one line a page\n"
+                               "  fathom --format pdf -o new.pdf scan.png  the same page, searchable\n"
                                "  fathom --format md,json -o out/ scans/   a folder, each document in two formats\n"
                                "  fathom --job night.job -o out/ scans/    goes on where it was killed\n"
                                "  fathom --task text receipt.jpg           plain reading, no layout\n"

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* How results are written. */
 enum way {
@@ -29,7 +30,7 @@ static bool names_folder(const char *path)
 static enum way choose_way(const struct ocr_options *o, const struct inputs *inputs)
 {
     bool many_files = inputs->n > 1 && (o->job || !formats_follow(o->formats));
-    if (o->output && (names_folder(o->output) || !is_one(o->formats) || many_files))
+    if (o->output && (names_folder(o->output) || !is_one(o->formats) || o->overlay || many_files))
         return WAY_FOLDER;
     if (o->job)
         return WAY_FILE;
@@ -41,6 +42,8 @@ static const char *find_mistake(const struct ocr_options *o, const struct inputs
 {
     if (way == WAY_STREAM && inputs->n > 1 && !formats_follow(o->formats))
         return "several files in this format need a folder: -o DIR";
+    if (way == WAY_STREAM && !o->output && !formats_are_text(o->formats) && isatty(STDOUT_FILENO))
+        return "a PDF is nothing for a terminal: name a file with -o FILE";
     if (way != WAY_LIVE && o->raw)
         return "--raw goes with --format md on standard output or in one FILE";
     if (way != WAY_LIVE && o->locate && o->formats & FORMAT_MARKDOWN)
@@ -81,6 +84,7 @@ static size_t read_all(struct session *s, enum way way, struct store *store, con
     bool lines = way == WAY_STREAM && !o->output && o->formats == FORMAT_JSON;
     const struct outputs_plan plan = {
         .formats = lines ? FORMAT_JSON_LINES : o->formats,
+        .overlay = o->overlay,
         .folder = way == WAY_FOLDER ? o->output : NULL,
         .file = o->output,
         .stream = way == WAY_STREAM ? &s->out : NULL,

@@ -33,6 +33,7 @@ enum {
     KEY_PASSWORD_FILE,
     KEY_FILES_FROM,
     KEY_TEXT_LAYER,
+    KEY_OVERLAY,
     KEY_STATS,
     KEY_JOB,
     KEY_RETRY_FAILED,
@@ -94,13 +95,15 @@ static const struct argp_option options[] = {
      .arg = "LIST",
      .doc =
          "Some of md (Markdown), json (blocks with boxes; an object a document, but on standard output one a page and "
-         "line), jsonl (an object a page and line) and txt, such as md,json (default: md)"},
+         "line), jsonl (an object a page and line), html, txt, hocr, alto and pdf (searchable), such as md,pdf "
+         "(default: md)"},
     {.name = "output",
      .key = KEY_OUTPUT,
      .arg = "FILE|DIR",
      .doc =
          "Write to FILE, which is replaced when the last page is read, or to files in DIR, named after what was read; "
          "- is standard output (default: -)"},
+    {.name = "overlay", .key = KEY_OVERLAY, .doc = "Also draw the pages with their boxes, in DIR"},
     {.name = "raw", .key = KEY_RAW, .doc = "Markdown with the model's layout tags kept"},
     {.name = "no-header", .key = KEY_NO_HEADER, .doc = "No <!-- FILE --> line before each of several files"},
     {.name = "with-text-layer",
@@ -148,6 +151,7 @@ static const char doc[] =
     "\n"
     "  fathom page.png                          Markdown on the terminal\n"
     "  fathom *.png > pages.md                  many pages, one document\n"
+    "  fathom --format pdf -o new.pdf scan.png  the same page, searchable\n"
     "  fathom --format md,json -o out/ scans/   a folder, each document in two formats\n"
     "  fathom --job night.job -o out/ scans/    goes on where it was killed\n"
     "  fathom --task text receipt.jpg           plain reading, no layout\n"
@@ -182,8 +186,8 @@ static void check(struct argp_state *state, struct ocr_options *o)
         argp_error(state, "--task and --prompt exclude each other");
     if (o->n_files == 0 && !o->files_from)
         argp_error(state, "no FILE to read");
-    if (!o->output && !one_format)
-        argp_error(state, "several formats need a folder: -o DIR");
+    if (!o->output && (!one_format || o->overlay))
+        argp_error(state, "%s a folder: -o DIR", one_format ? "--overlay needs" : "several formats need");
     if (o->job && !o->output)
         argp_error(state, "--job needs -o");
     if (o->retry_failed && !o->job)
@@ -212,6 +216,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_ALPHA: o->read.alpha = (enum fathom_alpha)option_choice(state, "--alpha", arg, alphas); return 0;
     case KEY_ICC: o->read.ignore_icc = option_choice(state, "--icc", arg, icc) == 1; return 0;
     case KEY_FORMAT: ocr_set_formats(state, o, arg); return 0;
+    case KEY_OVERLAY: o->overlay = true; return 0;
     case KEY_TEXT_LAYER: o->read.text_layer = true; return 0;
     case KEY_JOB: o->job = option_name(state, "--job", arg, "a file"); return 0;
     case KEY_RETRY_FAILED: o->retry_failed = true; return 0;

@@ -11,7 +11,7 @@ struct ocr_options {
     char *password;                  /* owned; NULL: none given                                     */
     bool task, own_prompt;           /* which of the two options was given                          */
     bool locate;                     /* the answer is boxes: Markdown has none, so they are listed  */
-    bool raw, stats, quiet, no_header, retry_failed;
+    bool raw, overlay, stats, quiet, no_header, retry_failed;
     unsigned formats;       /* a set (formats.h)                      */
     const char *output;     /* NULL: standard output                   */
     const char *job;        /* NULL: none                              */

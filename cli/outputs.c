@@ -1,30 +1,14 @@
 #include "outputs.h"
 
 #include "interrupt.h"
+#include "pictures.h"
 #include "terminal.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
-
-/* Makes the folders of a path, up to its last slash. */
-static bool make_folders(const char *path)
-{
-    char *copy = strdup(path);
-    bool ok = copy != NULL;
-    for (char *slash = copy ? strchr(copy + 1, '/') : NULL; ok && slash; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        ok = mkdir(copy, 0777) == 0 || errno == EEXIST || errno == EISDIR;
-        *slash = '/';
-    }
-    if (!ok)
-        print_error("'%s': cannot create its folder: %s", path, strerror(errno));
-    free(copy);
-    return ok;
-}
 
 static bool cannot_write(const char *path, int error)
 {
@@ -84,6 +68,7 @@ static bool open_format(struct outputs *o, const struct format *format)
     struct outputs_format *f = &o->formats[o->n++];
     *f = (struct outputs_format){.format = format, .stream = plan->stream};
     f->options = (struct fathom_writer_options){.file = o->path, .model = plan->model, .no_stats = plan->no_stats};
+    f->options.figures = o->figures_url;
     if (format->format != FATHOM_JSON_LINES) /* each line would say it again */
         f->options.read = plan->read;
     if (!f->stream && !open_file(o, f))
@@ -92,16 +77,34 @@ static bool open_format(struct outputs *o, const struct format *format)
            writer_failed(o, f, &err);
 }
 
+static bool has_figures(const struct outputs_plan *plan) { return plan->folder && plan->formats & FORMAT_MARKDOWN; }
+
+bool outputs_need_pixels(const struct outputs_plan *plan)
+{
+    return formats_need_pixels(plan->formats) || plan->overlay || has_figures(plan);
+}
+
+/* Names the document's files and makes their folder. */
+static bool open_folder(struct outputs *o, const char *name)
+{
+    const char *folder = o->plan->folder, *slash = folder[strlen(folder) - 1] == '/' ? "" : "/";
+    if (asprintf(&o->base, "%s%s%s", folder, slash, name) < 0 || asprintf(&o->boxes, "%s.boxes/", o->base) < 0)
+        return out_of_memory();
+    if (has_figures(o->plan)) {
+        const char *last = strrchr(o->base, '/') + 1;
+        int n = (int)(last - o->base);
+        if (asprintf(&o->figures, "%.*simages/%s/", n, o->base, last) < 0)
+            return out_of_memory();
+        o->figures_url = o->figures + n;
+    }
+    return make_folders(o->base);
+}
+
 bool outputs_open(struct outputs *o, const struct outputs_plan *plan, const char *name, const char *path)
 {
     *o = (struct outputs){.plan = plan, .path = path};
-    if (plan->folder) {
-        const char *slash = plan->folder[strlen(plan->folder) - 1] == '/' ? "" : "/";
-        if (asprintf(&o->base, "%s%s%s", plan->folder, slash, name) < 0)
-            return out_of_memory();
-        if (!make_folders(o->base))
-            return false;
-    }
+    if (plan->folder && !open_folder(o, name))
+        return false;
     for (size_t i = 0; i < N_FORMATS; i++)
         if (plan->formats & 1u << i && !open_format(o, &formats[i]))
             return false;
@@ -114,7 +117,12 @@ bool outputs_page(struct outputs *o, const struct fathom_page *page)
     for (size_t i = 0; i < o->n; i++)
         if (fathom_writer_page(o->formats[i].writer, page, &err) != FATHOM_OK)
             return writer_failed(o, &o->formats[i], &err);
-    return !o->plan->stream || output_flush(o->plan->stream);
+    if (o->plan->stream && !output_flush(o->plan->stream))
+        return false;
+    if (!page->rgb)
+        return true; /* nothing of a failed page can be drawn */
+    return (!o->figures || pictures_write_figures(o->figures, page, o->path)) &&
+           (!o->plan->overlay || pictures_write_overlay(o->boxes, page, o->path));
 }
 
 static void release(struct outputs *o)
@@ -126,6 +134,8 @@ static void release(struct outputs *o)
         free(o->formats[i].path);
     }
     free(o->base);
+    free(o->boxes);
+    free(o->figures);
     *o = (struct outputs){0};
 }
 
@@ -149,19 +159,22 @@ bool outputs_commit(struct outputs *o)
 
 void outputs_discard(struct outputs *o) { release(o); }
 
+static bool exists(const struct outputs_plan *plan, const char *name, const char *ending)
+{
+    char *path;
+    if (asprintf(&path, "%s/%s%s", plan->folder, name, ending) < 0)
+        return false;
+    bool there = access(path, F_OK) == 0;
+    free(path);
+    return there;
+}
+
 bool outputs_exist(const struct outputs_plan *plan, const char *name)
 {
-    bool all = true;
-    for (size_t i = 0; all && i < N_FORMATS; i++) {
-        char *path;
-        if (!(plan->formats & 1u << i))
-            continue;
-        if (!plan->folder)
-            return access(plan->file, F_OK) == 0;
-        if (asprintf(&path, "%s/%s%s", plan->folder, name, formats[i].ending) < 0)
-            return false;
-        all = access(path, F_OK) == 0;
-        free(path);
-    }
+    if (!plan->folder)
+        return access(plan->file, F_OK) == 0;
+    bool all = !plan->overlay || exists(plan, name, ".boxes");
+    for (size_t i = 0; all && i < N_FORMATS; i++)
+        all = !(plan->formats & 1u << i) || exists(plan, name, formats[i].ending);
     return all;
 }

@@ -253,6 +253,11 @@ bool store_document_complete(struct store *store, const struct store_document *d
     return change(store, document, "UPDATE documents SET complete = 1, error = CAST(?2 AS TEXT) WHERE id = ?1", error);
 }
 
+bool store_document_reopen(struct store *store, const struct store_document *document)
+{
+    return change(store, document, "UPDATE documents SET complete = 0 WHERE id = ?1", NULL);
+}
+
 bool store_document_forget(struct store *store, const struct store_document *document)
 {
     return change(store, document, "DELETE FROM pages WHERE document = ?1", NULL) &&

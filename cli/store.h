@@ -41,6 +41,8 @@ bool store_names(struct store *store, bool (*take)(void *user, const char *name)
 bool store_document_begin(struct store *store, const char *path, struct store_document *out);
 bool store_document_name(struct store *store, const struct store_document *document, const char *name);
 bool store_document_complete(struct store *store, const struct store_document *document, const char *error);
+/* Its pages are there, but not all that is to be written. */
+bool store_document_reopen(struct store *store, const struct store_document *document);
 /* Forgets its pages and that it was complete. */
 bool store_document_forget(struct store *store, const struct store_document *document);
 void store_document_release(struct store_document *document);

@@ -39,6 +39,12 @@ bool store_document_complete(struct store *store, const struct store_document *d
     return !store;
 }
 
+bool store_document_reopen(struct store *store, const struct store_document *document)
+{
+    (void)document;
+    return !store;
+}
+
 bool store_document_forget(struct store *store, const struct store_document *document)
 {
     (void)document;

@@ -25,7 +25,7 @@ empty "$tmp/err"
 cp "$tmp/out" "$tmp/ocr"
 sed 's/\\-/-/g' cli/fathom.1 >"$tmp/manual"
 for option in pages files-from task prompt password password-file mode max-tiles max-pixels dpi alpha icc format raw \
-    output with-text-layer job retry-failed shard no-retry no-header stats quiet max-tokens no-repeat-ngram temperature top-p seed \
+    output overlay with-text-layer job retry-failed shard no-retry no-header stats quiet max-tokens no-repeat-ngram temperature top-p seed \
     model threads dtype isa; do
     has "$tmp/out" "--$option"
     has "$tmp/manual" "--$option"

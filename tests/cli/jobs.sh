@@ -15,15 +15,17 @@ same() { # same FOLDER FOLDER: files of the same names with the same bytes
     [ -z "$(find "$1" -name '.*' -type f)" ] || fail "temporary files are left"
 }
 
+formats=md,json,html,txt,hocr,alto,pdf
+
 # What an undisturbed run gives, with lines on its way and a summary.
-run 1 --max-tokens 8 --format md,json,txt --job "$tmp/whole.job" -o "$tmp/whole" "$in"
-[ "$(find "$tmp/whole" -type f | wc -l)" -eq 180 ] || fail "not three files for each page"
+run 1 --max-tokens 8 --format "$formats" --overlay --job "$tmp/whole.job" -o "$tmp/whole" "$in"
+[ "$(find "$tmp/whole" -type f | wc -l)" -eq 480 ] || fail "not eight files for each page"
 has "$tmp/err" '10\.pgm: 1 page; 1 of 61 files'
 has "$tmp/err" '^61 of 61 files, 1 of them failed; 60 pages: .* 60 read in '
 [ "$(tail -n 1 "$tmp/err" | grep -c '99\.png')" -eq 1 ] || fail "the summary lacks what failed"
 
 # Killed ten times at any moment, then to the end.
-arguments=("${few[@]}" --format md,json,txt --job "$job" -o "$tmp/killed" "$in")
+arguments=("${few[@]}" --format "$formats" --overlay --job "$job" -o "$tmp/killed" "$in")
 for _ in {1..10}; do
     "$fathom" "${arguments[@]}" >"$tmp/out" 2>"$tmp/err" &
     pid=$!
@@ -43,9 +45,16 @@ rm "$tmp/killed/20.md"
 run 1 "${arguments[@]}"
 same "$tmp/whole" "$tmp/killed"
 
-# Other formats cost nothing; other settings are refused, and so is what is no job.
+# Other formats cost nothing, also where they need the pages' pixels; other settings are refused, and so is what is no job.
 run 1 "${loud[@]}" --format jsonl -o "$tmp/lines"
 has "$tmp/err" '60 pages: .* 0 read in '
+run 1 "${few[@]}" --format md --job "$tmp/md.job" -o "$tmp/later" "$in"
+run 1 --max-tokens 8 --format "$formats" --overlay --job "$tmp/md.job" -o "$tmp/later" "$in"
+has "$tmp/err" '60 pages: .* 0 read in '
+same "$tmp/whole" "$tmp/later"
+rm -r "$tmp/later"/*.boxes
+run 1 --max-tokens 8 --format "$formats" --overlay --job "$tmp/md.job" -o "$tmp/later" "$in"
+same "$tmp/whole" "$tmp/later"
 [ "$(cat "$tmp/lines"/*.jsonl | wc -l)" -eq 60 ] || fail "not a line a page"
 run 1 --quiet --max-tokens 9 --job "$job" -o "$tmp/killed" "$in"
 one_line "'$job': the job was begun with --max-tokens '8', not '9'"
@@ -91,7 +100,7 @@ same "$tmp/whole" "$tmp/killed"
 # Shards with a job file each give the same outputs, also where they share the folder.
 rm -r "$tmp/killed"
 for i in 1 2 3; do
-    "$fathom" "${few[@]}" --shard "$i/3" --format md,json,txt --job "$tmp/$i.job" -o "$tmp/killed" "$in" \
+    "$fathom" "${few[@]}" --shard "$i/3" --format "$formats" --overlay --job "$tmp/$i.job" -o "$tmp/killed" "$in" \
         2>"$tmp/err$i" || true
 done
 same "$tmp/whole" "$tmp/killed"

@@ -7,7 +7,7 @@ source "$(dirname "$0")/tiny.sh"
 FATHOM_HELPER=$(realpath "$3")
 export FATHOM_HELPER
 few=(--max-tokens 8 --quiet)
-formats=md,json,txt
+formats=md,json,html,txt,hocr,alto,pdf
 job=$tmp/x.job
 
 document() { printf '\xff\xd8\xff%s' "$1" >"$2"; }

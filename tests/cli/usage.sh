@@ -42,6 +42,8 @@ wrong 'a window of 5 cannot hold 20' --no-repeat-ngram=20:5 x.png
 
 for value in xml '' md, ,md 'md json'; do wrong 'must be some of md, json' "--format=$value" x.png; done
 wrong 'several formats need a folder' --format=md,json x.png
+wrong 'overlay needs a folder' --overlay x.png
+wrong 'several files in this format need a folder' --format=html x.png y.png
 wrong 'needs -o' --job x.job x.png
 wrong 'needs --job' --retry-failed x.png
 for value in 0 3-1 1,,2 '' , a 1-2-3 99999999999999999999 1,; do
