@@ -10,6 +10,7 @@ Which kinds and how long the texts are follows the progress of training, 0..1: s
 """
 import mmap
 import multiprocessing
+import os
 import random
 import sys
 
@@ -61,7 +62,6 @@ def curriculum(p, r):
     n = r.choices([2, 4, 6], [.17, .33, .5])[0] if kind == "tiles" else 0
     if kind == "small":
         long, longest = 0, 0
-        medium += .02 if short == 0 else 0
     if kind == "whole" or n < 4:
         longest = 0
     length = r.choices(list(LENGTHS), [short, medium, long, longest])[0]
@@ -237,7 +237,6 @@ class Loader:
             w.start()
 
     def work(self, tok_path, fonts, seed, scale):
-        import os
         os.nice(5)
         areas = (fonts.metrics[..., 0].astype(np.int64) * fonts.metrics[..., 1]).reshape(-1)
         maker = Maker(seed, T.Tokenizer(tok_path), fonts)

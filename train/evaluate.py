@@ -2,7 +2,7 @@
 
 report() measures the training model during training. The program measures the shipped one with fathom:
   python3 evaluate.py pages --assets DIR --out DIR [--pages 200]   draws the sets: PNG files and what they say
-  python3 evaluate.py score DIR                                    compares DIR/*.txt with the readings DIR/*.out
+  python3 evaluate.py score --out DIR                              compares DIR/*.txt with the readings DIR/*.out
 """
 import argparse
 import json
@@ -115,7 +115,7 @@ def report(model, tok, fonts, n, device, out, log, most=1100):
     return results
 
 
-FULL_SETS = {"line": "line", "para": "para", "full": "full", "ground": "ground", "table": "table"}
+DRAWN_SETS = ["line", "para", "full", "ground", "table"]
 
 
 def draw_sets(args):
@@ -123,7 +123,7 @@ def draw_sets(args):
     fonts = Fonts(args.assets, held=True, workers=os.cpu_count())
     atlas, device = render.Atlas(fonts, "cpu"), torch.device("cpu")
     os.makedirs(args.out, exist_ok=True)
-    for k, name in enumerate(FULL_SETS):
+    for k, name in enumerate(DRAWN_SETS):
         g = Generator(9000 + k, None, fonts, held=True)
         for i in range(args.pages):
             r = g.r

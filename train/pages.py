@@ -419,7 +419,6 @@ class Generator:
     def block(self, label, em, x0, x1, y, bottom, room):
         """-> (y below, blocks made) or None"""
         r, m, d = self.r, self.measure, Draft()
-        before = []
         if label in ("table", "figure") and r.random() < .35:
             return self.captioned(label, em, x0, x1, y, bottom)
         start = y + (m["gap"] * .5 if label == "sub_title" else 0)
@@ -444,7 +443,7 @@ class Generator:
             x, t, u, v = out[1]
             d.inverse.append((int(x - .4 * em), int(t - .3 * em), int(u - x + .8 * em), int(v - t + .6 * em)))
         name = {"fields": "text", "figure": "image"}.get(label, label)
-        return out[0], before + [Block(name, d, out[1])]
+        return out[0], [Block(name, d, out[1])]
 
     def captioned(self, label, em, x0, x1, y, bottom):
         r, m = self.r, self.measure

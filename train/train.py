@@ -101,11 +101,9 @@ def place_loss(logits, places):
     return (loss * known).sum() / known.sum().clamp(min=1.)
 
 
-def compile_parts(mode=True):
+def compile_parts():
     """Layer by layer: a layer is compiled once for all its copies."""
     global character_loss, token_loss, place_loss
-    if not mode:
-        return
     for attribute in ("cache_size_limit", "recompile_limit", "accumulated_recompile_limit"):
         if hasattr(torch._dynamo.config, attribute):
             setattr(torch._dynamo.config, attribute, 256)
@@ -279,7 +277,8 @@ def main():
         load(model, saved)
         log("resumed from", args.resume, "of progress", saved["progress"])
     eager = (SamLayer.forward, EncoderLayer.forward, DecoderLayer.forward, Mini.compress)
-    compile_parts(device.type == "cuda")
+    if device.type == "cuda":
+        compile_parts()
     log(exported_parameters(model), "parameters to export")
     optimiser = Optimiser(model, args.lr, args.adam_lr, device)
     trainer = Trainer(args, model, render.Atlas(fonts, device), device)
