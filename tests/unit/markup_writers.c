@@ -296,7 +296,7 @@ static void test_large_pages(void **state)
                                  "$"};
     static const uint8_t pixels[999 * 1998 * 3];
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        size_t n = strlen(parts[i]), times = i == 0 ? 100000 : (i < 3 ? 1u << 20 : 1u << 18) / n;
+        size_t n = strlen(parts[i]), times = i == 0 ? 20000 : (i < 3 ? 1u << 19 : 1u << 16) / n;
         char *raw = malloc(n * times + 100);
         assert_non_null(raw);
         size_t at = i == 0 ? 0 : (size_t)sprintf(raw, ITEM("text", "[[100,100,900,900]]"));
@@ -304,6 +304,8 @@ static void test_large_pages(void **state)
             memcpy(raw + at, parts[i], n);
         raw[at] = 0;
         for (size_t f = 0; f < sizeof formats / sizeof *formats; f++) {
+            if (formats[f] == FATHOM_SEARCHABLE_PDF && i % 4 != 0)
+                continue; /* compressing the picture takes longer than all the rest */
             struct fathom_page *page = make_page(raw, 1, 1, NULL);
             assert_non_null(page);
             page->rgb = pixels;
