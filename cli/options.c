@@ -80,7 +80,7 @@ const char *option_name(struct argp_state *state, const char *option, const char
     return s;
 }
 
-enum { KEY_THREADS = 't', KEY_MODEL = 'm', KEY_DTYPE = 0x100, KEY_ISA };
+enum { KEY_THREADS = 't', KEY_MODEL = 'm', KEY_DTYPE = 0x100, KEY_ISA, KEY_DEVICE, KEY_EXACT };
 
 static const struct argp_option engine_options[] = {
     {.doc = "Model and machine:", .group = 10},
@@ -100,6 +100,11 @@ static const struct argp_option engine_options[] = {
      .key = KEY_ISA,
      .arg = "ref|avx2|avx512",
      .doc = "Instruction set (default: the best that the processor has)"},
+    {.name = "device",
+     .key = KEY_DEVICE,
+     .arg = "cpu|cuda[:N]|auto",
+     .doc = "Run on the processor, on a GPU, or on a GPU when there is one (default: cpu)"},
+    {.name = "exact", .key = KEY_EXACT, .doc = "On a GPU: the same bytes as on the processor, slower"},
     {0},
 };
 
@@ -112,6 +117,8 @@ static error_t parse_engine(int key, char *arg, struct argp_state *state)
     case KEY_MODEL: options->model = option_name(state, "--model", arg, "a folder"); return 0;
     case KEY_THREADS: options->context.n_threads = (int)option_integer(state, "--threads", arg, 0, 1024); return 0;
     case KEY_DTYPE: options->context.dtype = (enum fathom_dtype)option_choice(state, "--dtype", arg, dtypes); return 0;
+    case KEY_DEVICE: options->context.device = option_name(state, "--device", arg, "a device"); return 0;
+    case KEY_EXACT: options->context.exact = true; return 0;
     case KEY_ISA: options->context.isa = isas[option_choice(state, "--isa", arg, isas)]; return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
@@ -132,8 +139,13 @@ bool engine_open(struct engine *engine, const struct engine_options *options)
     if (!ok) {
         print_model_error(engine->path, source, &err);
         engine_close(engine);
+        return false;
     }
-    return ok;
+    const char *why;
+    fathom_context_device(engine->context, &why);
+    if (why)
+        print_error("reading on the processor: %s", why);
+    return true;
 }
 
 void engine_close(struct engine *engine)

@@ -75,12 +75,18 @@ struct fathom_context_options {
     enum fathom_dtype dtype; /* of the activations                                            */
     size_t n_ctx;            /* tokens the KV cache can hold; 0: the model's trained length   */
     const char *isa;         /* NULL: the best there is; "ref", "avx2", "avx512" force a level */
+    const char *device;      /* NULL or "cpu"; "cuda", "cuda:N"; "auto": a GPU when there is one */
+    bool exact;              /* on a GPU, sums in the CPU's order: a page gives the same bytes as there */
 };
 
 FATHOM_API enum fathom_status fathom_context_create(const struct fathom_model *model,
                                                     const struct fathom_context_options *options,
                                                     struct fathom_context **out, struct fathom_err *err);
 FATHOM_API void fathom_context_destroy(struct fathom_context *ctx);
+
+/* What the context runs on: "cpu", or the GPU's name; lives as long as the context. *why (may be NULL): with "auto" on the
+ * CPU one line that says why, else NULL. */
+FATHOM_API const char *fathom_context_device(const struct fathom_context *ctx, const char **why);
 
 /* ---- reading pages ----------------------------------------------------------------------------------------- */
 

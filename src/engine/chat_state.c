@@ -47,6 +47,8 @@ enum fathom_status chat_state_create(struct chat_state *c, const struct v4 *mode
     c->kernels = kernels_select(o.isa);
     if (!c->kernels)
         return fail(err, FATHOM_EINVAL, "'%s' is not an instruction set: ref, avx2 or avx512", o.isa);
+    if (o.device && strcmp(o.device, "cpu") != 0 && strcmp(o.device, "auto") != 0)
+        return fail(err, FATHOM_EUNSUPPORTED, "DeepSeek-V4 runs on the processor only");
     if (o.dtype != FATHOM_F32)
         return fail(err, FATHOM_EUNSUPPORTED, "DeepSeek-V4 has float32 activations only");
     c->logits = malloc(model->cfg.vocab_size * sizeof *c->logits);

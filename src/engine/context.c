@@ -6,6 +6,35 @@
 
 #define PREFILL_CHUNK 512
 
+/* In which activations and the cache are stored. */
+static enum dtype context_dtype(const struct fathom_context *ctx)
+{
+    return ctx->device && ctx->act == FATHOM_BF16 ? DTYPE_BF16 : DTYPE_F32;
+}
+
+/* The device, its scratch, and the model in its memory. */
+static enum fathom_status place(struct fathom_context *ctx, const struct fathom_context_options *o,
+                                struct fathom_err *err)
+{
+    enum fathom_status status;
+
+    ctx->network = ctx->model;
+    arena_init(&ctx->arena, SIZE_MAX);
+    if ((status = device_open(o->device, o->exact, &ctx->device, ctx->why_no_device, err)) || !ctx->device)
+        return status;
+    if ((status = ctx->device->begin(ctx->device, err)) ||
+        (status = ctx->device->arena(ctx->device, &ctx->arena, SIZE_MAX, err)) ||
+        (status = placement_create(&ctx->placement, ctx->model, ctx->device, ctx->act, err)))
+        return status;
+    ctx->network = ctx->placement.network;
+    return FATHOM_OK;
+}
+
+static float *alloc_logits(struct fathom_context *ctx, size_t n)
+{
+    return ctx->device ? ctx->device->host_alloc(ctx->device, n * sizeof(float)) : malloc(n * sizeof(float));
+}
+
 enum fathom_status fathom_context_create(const struct fathom_model *model, const struct fathom_context_options *options,
                                          struct fathom_context **out, struct fathom_err *err)
 {
@@ -26,13 +55,12 @@ enum fathom_status fathom_context_create(const struct fathom_model *model, const
     ctx->model = model;
     ctx->act = o.dtype;
     ctx->kernels = kernels_select(o.isa);
-    arena_init(&ctx->arena, SIZE_MAX);
     if (!ctx->kernels)
         status = fail(err, FATHOM_EINVAL, "'%s' is not an instruction set: ref, avx2 or avx512", o.isa);
-    else if (!(ctx->logits = malloc(c->vocab_size * sizeof *ctx->logits)))
+    else if (!(status = place(ctx, &o, err)) && !(ctx->logits = alloc_logits(ctx, c->vocab_size)))
         status = fail_nomem(err, c->vocab_size * sizeof *ctx->logits, "the logits");
-    else if (!(status = kv_cache_create(&ctx->kv, c->n_layers, c->n_kv_heads, c->head_dim, o.n_ctx ? o.n_ctx : c->n_ctx,
-                                        err)))
+    else if (!status && !(status = kv_cache_create(&ctx->kv, c->n_layers, c->n_kv_heads, c->head_dim,
+                                                   o.n_ctx ? o.n_ctx : c->n_ctx, context_dtype(ctx), ctx->device, err)))
         status = pool_create(n_threads, &ctx->pool, err);
     if (status) {
         fathom_context_destroy(ctx);
@@ -48,20 +76,38 @@ void fathom_context_destroy(struct fathom_context *ctx)
         return;
     pool_destroy(ctx->pool);
     kv_cache_release(&ctx->kv);
+    placement_release(&ctx->placement);
     arena_release(&ctx->arena);
     decoder_destroy(ctx->decoder);
-    free(ctx->logits);
+    if (ctx->device) {
+        ctx->device->host_release(ctx->device, ctx->logits);
+        ctx->device->close(ctx->device);
+    } else {
+        free(ctx->logits);
+    }
     free(ctx);
+}
+
+const char *fathom_context_device(const struct fathom_context *ctx, const char **why)
+{
+    if (why)
+        *why = ctx->why_no_device[0] ? ctx->why_no_device : NULL;
+    return ctx->device ? ctx->device->name : "cpu";
 }
 
 struct run context_run(struct fathom_context *ctx)
 {
-    return (struct run){.kernels = ctx->kernels,
-                        .pool = ctx->pool,
-                        .arena = &ctx->arena,
-                        .act = ctx->act,
-                        .trace = ctx->trace,
-                        .trace_ctx = ctx->trace_ctx};
+    struct run run = {.kernels = ctx->device ? ctx->device->kernels : ctx->kernels,
+                      .pool = ctx->pool,
+                      .arena = &ctx->arena,
+                      .act = ctx->act,
+                      .dtype = context_dtype(ctx),
+                      .device = ctx->device,
+                      .trace = ctx->trace,
+                      .trace_ctx = ctx->trace_ctx};
+    if (ctx->device)
+        ctx->device->begin(ctx->device, &run.err);
+    return run;
 }
 
 enum fathom_status context_check_ids(const struct fathom_context *ctx, const int32_t *ids, size_t n,
@@ -116,7 +162,7 @@ enum fathom_status context_append(struct fathom_context *ctx, const int32_t *ids
                                   bool (*keep_going)(void *user, size_t done, size_t total), void *user,
                                   struct fathom_err *err)
 {
-    const struct decoder *d = ctx->model->decoder;
+    const struct decoder *d = ctx->network->decoder;
     struct run run = context_run(ctx);
     struct waiting waiting = {keep_going, user, 0, n};
     size_t image_row = 0;

@@ -2,15 +2,19 @@
 #ifndef FATHOM_ENGINE_CONTEXT_H
 #define FATHOM_ENGINE_CONTEXT_H
 
-#include "engine/model.h"
+#include "engine/placement.h"
 #include "nn/kv_cache.h"
 
 struct fathom_context {
-    const struct fathom_model *model; /* borrowed                                   */
-    const struct kernels *kernels;
+    const struct fathom_model *model;   /* borrowed                                                   */
+    const struct fathom_model *network; /* what runs: the model itself, or its placement on the device */
+    const struct kernels *kernels;      /* of the processor                                           */
+    struct device *device;              /* owned; NULL: none                                          */
+    struct placement placement;
+    char why_no_device[256]; /* when "auto" found none, else "" */
     enum fathom_dtype act;
-    struct pool *pool; /* owned                                      */
-    struct arena arena;
+    struct pool *pool;  /* owned                                      */
+    struct arena arena; /* in the memory of what runs                 */
     struct kv_cache kv;
     float *logits;           /* [vocab_size], owned: those after the last token */
     struct decoder *decoder; /* owned: of the files it reads; NULL until the first of them */

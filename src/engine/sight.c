@@ -69,7 +69,7 @@ enum fathom_status sight_take(struct sight *out, const struct reader *reader, co
     run.keep_going_ctx = &progress;
     if (!(status = check_room(reader, &picture, prompt, err))) {
         out->block = run_alloc(&run, vision_tokens(ctx->model, &picture), ctx->model->config.decoder.dim);
-        vision_forward(&run, ctx->model, &picture, &out->block, on_view, &progress);
+        vision_forward(&run, ctx->network, &picture, &out->block, on_view, &progress);
         if (!run_ok(&run)) {
             *err = run.err;
             status = err->status;

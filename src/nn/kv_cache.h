@@ -1,8 +1,9 @@
-/* Keys and values of all decoder layers of one sequence, in float32 and in the order attention_causal reads them. */
+/* Keys and values of all decoder layers of one sequence, in the order attention_causal reads them: in float32, on a device
+ * in the dtype of its activations. */
 #ifndef FATHOM_NN_KV_CACHE_H
 #define FATHOM_NN_KV_CACHE_H
 
-#include "kernel/kernel.h"
+#include "kernel/device.h"
 #include "weights/config.h"
 
 struct kv_cache {
@@ -10,10 +11,11 @@ struct kv_cache {
     size_t n_layers, capacity, n_tok; /* tokens it can hold; tokens it holds */
     void *memory;                     /* owned; pages that were never written take no memory */
     size_t memory_bytes;
+    struct device *device; /* borrowed; where the memory is, NULL: this process's */
 };
 
 enum fathom_status kv_cache_create(struct kv_cache *c, size_t n_layers, size_t n_kv_heads, size_t head_dim,
-                                   size_t n_ctx, struct fathom_err *err);
+                                   size_t n_ctx, enum dtype dtype, struct device *device, struct fathom_err *err);
 void kv_cache_release(struct kv_cache *c); /* a zeroed one is fine */
 
 /* Forgets the tokens from n_tok on (0: all). */

@@ -44,7 +44,7 @@ __device__ __forceinline__ void load_rows(T (*to)[DIM + PAD], int n_rows, int d,
 template <typename T, int DIM, int N_TILE, int N_WARPS, typename Problem>
 __global__ __launch_bounds__(N_WARPS * 32) void attention(Problem problem, int d, float scale_log2, int warp_floats)
 {
-    extern __shared__ __align__(16) uint8_t memory[];
+    DYNAMIC_SHARED(uint8_t, memory);
     auto &sm = *reinterpret_cast<shared<T, DIM, N_TILE, N_WARPS> *>(memory);
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
     float *scratch = reinterpret_cast<float *>(memory + sizeof sm) + warp * warp_floats;
@@ -161,7 +161,7 @@ cudaError_t launch_with(const Problem &problem, int n_rows, size_t n_groups, int
     size_t n_blocks = n_groups * (size_t)p.n_blocks;
     if (n_blocks > 0x7fffffff)
         return cudaErrorInvalidConfiguration;
-    kernel<<<(unsigned)n_blocks, N_WARPS * 32, bytes, stream>>>(p, d, scale_log2, warp_floats);
+    launch_on(kernel, (unsigned)n_blocks, N_WARPS * 32, bytes, stream)(p, d, scale_log2, warp_floats);
     return cudaGetLastError();
 }
 

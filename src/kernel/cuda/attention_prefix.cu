@@ -107,7 +107,7 @@ __global__ __launch_bounds__(PREFIX_THREADS, 2) void prefix_kernel(const __grid_
                                                                    prefix_arguments a, int n_groups)
 {
 #ifdef FATHOM_HAS_WGMMA
-    extern __shared__ __align__(1024) uint8_t memory[];
+    DYNAMIC_SHARED(uint8_t, memory);
     auto &sm = *reinterpret_cast<prefix_shared *>(memory);
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
     const int group = blockIdx.x % n_groups, head = group % a.n_heads, sequence = group / a.n_heads;
@@ -246,7 +246,7 @@ enum fathom_status launch_wgmma(const prefix_arguments &a, size_t n_seqs, cudaSt
     if (error)
         return cuda_status(error, "attention_prefix", err);
     const size_t n_blocks = (n + PREFIX_ROWS - 1) / PREFIX_ROWS, n_groups = n_seqs * a.n_heads;
-    kernel<<<(unsigned)(n_groups * n_blocks), PREFIX_THREADS, sizeof(prefix_shared), stream>>>(maps, a, (int)n_groups);
+    launch_on(kernel, (unsigned)(n_groups * n_blocks), PREFIX_THREADS, sizeof(prefix_shared), stream)(maps, a, (int)n_groups);
     return cuda_status(cudaGetLastError(), "attention_prefix", err);
 }
 

@@ -229,7 +229,7 @@ __global__ __launch_bounds__((N_GROUPS + 1) * 128, 1) void grid_kernel(const __g
 {
 #ifdef FATHOM_HAS_WGMMA
     constexpr int N = P * R;
-    extern __shared__ __align__(1024) uint8_t memory[];
+    DYNAMIC_SHARED(uint8_t, memory);
     auto &sm = *reinterpret_cast<grid_shared<N, N_STAGES> *>(memory);
     /* The shuffle tells the compiler that the warp's number, and with it the ring's position, is uniform. */
     const int warp = __shfl_sync(FULL_WARP, threadIdx.x / 32, 0), lane = threadIdx.x % 32;
@@ -428,7 +428,7 @@ enum fathom_status launch_grid(const relpos_arguments &a, size_t n_views, size_t
     if (error)
         return cuda_status(error, "attention_relpos", err);
     const unsigned grid = (unsigned)(n_all < n_mp ? n_all : n_mp);
-    kernel<<<grid, (N_GROUPS + 1) * 128, bytes, stream>>>(maps, a, (unsigned)n_all, n_blocks, warp_floats);
+    launch_on(kernel, grid, (N_GROUPS + 1) * 128, bytes, stream)(maps, a, (unsigned)n_all, n_blocks, warp_floats);
     return cuda_status(cudaGetLastError(), "attention_relpos", err);
 }
 
@@ -451,7 +451,7 @@ __global__ __launch_bounds__(WINDOW_THREADS, 2) void window_kernel(relpos_argume
 {
 #ifdef FATHOM_HAS_WGMMA
     constexpr int N = WINDOW_P * R;
-    extern __shared__ __align__(1024) uint8_t memory[];
+    DYNAMIC_SHARED(uint8_t, memory);
     auto &sm = *reinterpret_cast<window_shared *>(memory);
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4;
     const relpos_place place = place_of(a, blockIdx.x / n_splits);
@@ -589,7 +589,7 @@ enum fathom_status launch_window(const relpos_arguments &a, size_t n_groups, cud
         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)sizeof(window_shared));
     if (error)
         return cuda_status(error, "attention_relpos", err);
-    kernel<<<(unsigned)(n_groups * n_splits), WINDOW_THREADS, sizeof(window_shared), stream>>>(a, (int)n_splits);
+    launch_on(kernel, (unsigned)(n_groups * n_splits), WINDOW_THREADS, sizeof(window_shared), stream)(a, (int)n_splits);
     return cuda_status(cudaGetLastError(), "attention_relpos", err);
 }
 

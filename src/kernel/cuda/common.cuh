@@ -2,6 +2,8 @@
 #ifndef FATHOM_KERNEL_CUDA_COMMON_CUH
 #define FATHOM_KERNEL_CUDA_COMMON_CUH
 
+#include "kernel/cuda/launch.cuh"
+
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <stdint.h>
@@ -84,6 +86,15 @@ __device__ __forceinline__ void copy16_async(uint32_t shared, const void *global
 {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared), "l"(global), "r"(valid ? 16 : 0)
                  : "memory");
+}
+/* Closes a group of copies; waits until at most N groups are under way. */
+__device__ __forceinline__ void copy_async_commit()
+{
+    asm volatile("cp.async.commit_group;" ::: "memory");
+}
+template <int N> __device__ __forceinline__ void copy_async_wait()
+{
+    asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory");
 }
 __device__ __forceinline__ void copy_async_wait_all()
 {
