@@ -26,7 +26,7 @@ cp "$tmp/out" "$tmp/ocr"
 sed 's/\\-/-/g' cli/fathom.1 >"$tmp/manual"
 for option in pages files-from task prompt password password-file mode max-tiles max-pixels dpi alpha icc format raw \
     output overlay with-text-layer job retry-failed shard no-retry no-header stats quiet max-tokens no-repeat-ngram temperature top-p seed \
-    model threads dtype isa; do
+    model threads dtype isa device exact; do
     has "$tmp/out" "--$option"
     has "$tmp/manual" "--$option"
 done

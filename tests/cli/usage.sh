@@ -60,6 +60,7 @@ wrong 'goes with --format md' --raw --format txt x.png
 wrong 'standard input' --job x.job -o x.md -
 wrong 'must be f32 or bf16' --dtype=f16 x.png
 wrong 'must be ref, avx2 or avx512' --isa=sse2 x.png
+wrong '--device needs the name of a device' --device= x.png
 wrong 'must be white or drop' --alpha=black x.png
 wrong '--task must be' --task=translate x.png
 wrong 'needs a TEXT' --task=locate: x.png
