@@ -50,7 +50,7 @@ static void measure_memory(struct fathom_context *ctx, const float *pixels)
         struct arena_mark mark = arena_save(run.arena);
         size_t n = sides[i] / 16 * (sides[i] / 16);
         arena_reset_peak(run.arena);
-        sam_forward(&run, &m->sam, pixels, sides[i]);
+        sam_forward(&run, &m->sam, pixels, sides[i], 1);
         check_run(&run);
         printf("  %4zu px  %5zu tokens  %6.1f MiB  %6.0f bytes a token\n", sides[i], n,
                (double)run.arena->peak_bytes / 0x1p20, (double)run.arena->peak_bytes / (double)n);
@@ -95,7 +95,7 @@ int main(int argc, char **argv)
         struct run run = context_run(ctx);
         struct arena_mark mark = arena_save(run.arena);
         double fma0 = bench_fma_peak(&peaks), t0 = clock_ms();
-        sam_forward(&run, &model->ocr2.sam, pixels, 1024);
+        sam_forward(&run, &model->ocr2.sam, pixels, 1024, 1);
         double t1 = clock_ms(), fma1 = bench_fma_peak(&peaks);
         arena_restore(run.arena, mark);
 

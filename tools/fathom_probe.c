@@ -60,10 +60,10 @@ struct stages {
 static struct stages run_view(struct run *run, const struct fathom_model *m, const float *pixels, size_t side)
 {
     if (m->config.kind == MODEL_OCR1) {
-        struct ocr1_view v = ocr1_view_forward(run, &m->ocr1, pixels, side);
+        struct ocr1_view v = ocr1_view_forward(run, &m->ocr1, pixels, side, 1);
         return (struct stages){{v.sam, v.clip, v.projector}};
     }
-    struct ocr2_view v = ocr2_view_forward(run, &m->ocr2, pixels, side);
+    struct ocr2_view v = ocr2_view_forward(run, &m->ocr2, pixels, side, 1);
     return (struct stages){{v.sam, v.encoder, v.projector}};
 }
 

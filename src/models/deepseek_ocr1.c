@@ -29,11 +29,12 @@ enum fathom_status ocr1_bind(struct ocr1 *m, const struct model_config *cfg, con
 
 void ocr1_release(struct ocr1 *m) { decoder_release(&m->decoder); }
 
-struct ocr1_view ocr1_view_forward(struct run *run, const struct ocr1 *m, const float *pixels, size_t side)
+struct ocr1_view ocr1_view_forward(struct run *run, const struct ocr1 *m, const float *pixels, size_t side,
+                                   size_t n_views)
 {
     struct ocr1_view v;
-    v.sam = sam_forward(run, &m->sam, pixels, side);
-    v.clip = clip_forward(run, &m->clip, &v.sam);
+    v.sam = sam_forward(run, &m->sam, pixels, side, n_views);
+    v.clip = clip_forward(run, &m->clip, &v.sam, n_views);
     size_t n = v.sam.shape[0], n_clip = v.clip.shape[1], n_sam = v.sam.shape[1];
     v.projector = run_alloc(run, n, m->decoder.cfg.dim);
     struct arena_mark mark = arena_save(run->arena);
@@ -83,18 +84,22 @@ void ocr1_picture_forward(struct run *run, const struct ocr1 *m, const struct pi
     size_t tile = p->n_local ? sam_map_side(&m->sam.cfg, p->tile_side) : 0, width = p->across * tile;
     size_t first = p->n_local ? p->down * tile * (width + 1) : 0; /* row where the global view begins */
 
-    for (size_t i = 0; i <= p->n_local && run_ok(run); i++) {
-        bool is_local = i < p->n_local;
-        size_t side = is_local ? p->tile_side : p->base_side;
-        const float *pixels = is_local ? p->local + i * 3 * side * side : p->global;
+    for (size_t i = 0, n; i <= p->n_local && run_ok(run); i += n) {
+        size_t side, left = i < p->n_local ? p->n_local - i : 1;
+        const float *pixels = picture_view(p, i, &side);
+        n = left < run->kernels->max_views ? left : run->kernels->max_views;
         struct arena_mark mark = arena_save(run->arena);
-        struct ocr1_view v = ocr1_view_forward(run, m, pixels, side);
-        if (is_local)
-            put_view(run, block, 0, width, i % p->across * tile, i / p->across * tile, &v.projector, tile);
-        else
-            put_view(run, block, first, base, 0, 0, &v.projector, base);
+        struct ocr1_view v = ocr1_view_forward(run, m, pixels, side, n);
+        for (size_t j = 0; j < n; j++) {
+            size_t at = i + j, n_tok = v.projector.shape[0] / n;
+            struct tensor tokens = tensor_rows(&v.projector, j * n_tok, n_tok);
+            if (at < p->n_local)
+                put_view(run, block, 0, width, at % p->across * tile, at / p->across * tile, &tokens, tile);
+            else
+                put_view(run, block, first, base, 0, 0, &tokens, base);
+        }
         arena_restore(run->arena, mark);
-        if (on_view && !on_view(ctx, i + 1, p->n_local + 1))
+        if (on_view && !on_view(ctx, i + n, p->n_local + 1))
             run_fail(run, FATHOM_ECANCELLED, "cancelled");
     }
     for (size_t y = 0; y < p->down * tile && p->n_local; y++)

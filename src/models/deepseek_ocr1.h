@@ -20,11 +20,12 @@ enum fathom_status ocr1_bind(struct ocr1 *m, const struct model_config *cfg, con
                              struct fathom_err *err);
 void ocr1_release(struct ocr1 *m);
 
-/* One view's stages, each [n, ...] from the arena; n = 256 for 1024 px, 100 for 640 px. */
+/* The stages of views of one size, each [n_views * n, ...] from the arena; n = 256 for 1024 px, 100 for 640 px. */
 struct ocr1_view {
     struct tensor sam, clip, projector;
 };
-struct ocr1_view ocr1_view_forward(struct run *run, const struct ocr1 *m, const float *pixels, size_t side);
+struct ocr1_view ocr1_view_forward(struct run *run, const struct ocr1 *m, const float *pixels, size_t side,
+                                   size_t n_views);
 
 /* Vision tokens of a page: the mosaic of its tiles with a newline after each row, the global view likewise, and the
  * separator. */

@@ -29,11 +29,12 @@ enum fathom_status ocr2_bind(struct ocr2 *m, const struct model_config *cfg, con
 
 void ocr2_release(struct ocr2 *m) { decoder_release(&m->decoder); }
 
-struct ocr2_view ocr2_view_forward(struct run *run, const struct ocr2 *m, const float *pixels, size_t side)
+struct ocr2_view ocr2_view_forward(struct run *run, const struct ocr2 *m, const float *pixels, size_t side,
+                                   size_t n_views)
 {
     struct ocr2_view v;
-    v.sam = sam_forward(run, &m->sam, pixels, side);
-    v.encoder = encoder_forward(run, &m->encoder, &v.sam);
+    v.sam = sam_forward(run, &m->sam, pixels, side, n_views);
+    v.encoder = encoder_forward(run, &m->encoder, &v.sam, n_views);
     v.projector = run_alloc(run, v.encoder.shape[0], m->decoder.cfg.dim);
     linear(run, &v.projector, &v.encoder, &m->projector_w, &m->projector_b);
     return v;
@@ -63,17 +64,17 @@ void ocr2_picture_forward(struct run *run, const struct ocr2 *m, const struct pi
 {
     size_t row = 0;
 
-    for (size_t i = 0; i <= p->n_local && run_ok(run); i++) {
-        bool is_local = i < p->n_local;
-        size_t side = is_local ? p->tile_side : p->base_side;
-        const float *pixels = is_local ? p->local + i * 3 * side * side : p->global;
+    for (size_t i = 0, n; i <= p->n_local && run_ok(run); i += n) {
+        size_t side, left = i < p->n_local ? p->n_local - i : 1;
+        const float *pixels = picture_view(p, i, &side);
+        n = left < run->kernels->max_views ? left : run->kernels->max_views;
         struct arena_mark mark = arena_save(run->arena);
-        struct ocr2_view v = ocr2_view_forward(run, m, pixels, side);
+        struct ocr2_view v = ocr2_view_forward(run, m, pixels, side, n);
         struct tensor rows = tensor_rows(block, row, v.projector.shape[0]);
         copy(run, &rows, &v.projector);
         row += v.projector.shape[0];
         arena_restore(run->arena, mark);
-        if (on_view && !on_view(ctx, i + 1, p->n_local + 1))
+        if (on_view && !on_view(ctx, i + n, p->n_local + 1))
             run_fail(run, FATHOM_ECANCELLED, "cancelled");
     }
     ocr2_separator(run, m, block, row);

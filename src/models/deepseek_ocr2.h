@@ -19,11 +19,12 @@ enum fathom_status ocr2_bind(struct ocr2 *m, const struct model_config *cfg, con
                              struct fathom_err *err);
 void ocr2_release(struct ocr2 *m);
 
-/* One view's stages, each [n, ...] from the arena; n = 256 for 1024 px, 144 for 768 px. */
+/* The stages of views of one size, each [n_views * n, ...] from the arena; n = 256 for 1024 px, 144 for 768 px. */
 struct ocr2_view {
     struct tensor sam, encoder, projector;
 };
-struct ocr2_view ocr2_view_forward(struct run *run, const struct ocr2 *m, const float *pixels, size_t side);
+struct ocr2_view ocr2_view_forward(struct run *run, const struct ocr2 *m, const float *pixels, size_t side,
+                                   size_t n_views);
 
 /* Vision tokens of a page: the tiles, then the global view, then the separator. */
 size_t ocr2_image_tokens(const struct ocr2 *m, const struct picture *p);

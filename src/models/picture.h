@@ -12,7 +12,14 @@ struct picture {
     size_t tile_side, base_side;
 };
 
-/* Called after each view; false cancels the run. */
+/* View i in the order of the models, the tiles first: its pixels and their side. */
+static inline const float *picture_view(const struct picture *p, size_t i, size_t *side)
+{
+    *side = i < p->n_local ? p->tile_side : p->base_side;
+    return i < p->n_local ? p->local + i * 3 * *side * *side : p->global;
+}
+
+/* Called with the number of views that are done; false cancels the run. */
 typedef bool picture_fn(void *ctx, size_t done, size_t total);
 
 #endif

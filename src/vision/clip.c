@@ -49,35 +49,39 @@ enum fathom_status clip_bind(struct clip *c, const struct clip_config *cfg, cons
     return FATHOM_OK;
 }
 
-/* [class, sam] + positions, before the norm. */
-static struct tensor join_class(struct run *run, const struct clip *c, const struct tensor *sam)
+/* [class, sam] + positions of each view, before the norm: [n_views * (1 + n), dim]. */
+static struct tensor join_class(struct run *run, const struct clip *c, const struct tensor *sam, size_t n_views)
 {
-    size_t n = sam->shape[0], m = 0, dim = c->cfg.dim;
-    struct tensor x = run_alloc(run, 1 + n, dim), first = tensor_rows(&x, 0, 1), rest = tensor_rows(&x, 1, n);
+    size_t n = sam->shape[0] / n_views, m = 0, dim = c->cfg.dim;
+    struct tensor x = run_alloc(run, n_views * (1 + n), dim);
     struct arena_mark mark = arena_save(run->arena);
     struct tensor class_row = tensor_2d(c->class_embedding.dtype, c->class_embedding.data, 1, dim);
     struct tensor pos = run_alloc(run, 1, dim);
 
     while (m * m < n)
         m++;
-    copy(run, &first, &class_row);
     copy(run, &pos, &c->pos_class);
-    add(run, &first, &pos);
     struct tensor grid = pos_table_2d(run, &c->pos_grid, c->cfg.pos_side, m);
-    copy(run, &rest, sam);
-    add(run, &rest, &grid);
+    for (size_t v = 0; v < n_views; v++) {
+        struct tensor first = tensor_rows(&x, v * (1 + n), 1), rest = tensor_rows(&x, v * (1 + n) + 1, n);
+        struct tensor from = tensor_rows(sam, v * n, n);
+        copy(run, &first, &class_row);
+        add(run, &first, &pos);
+        copy(run, &rest, &from);
+        add(run, &rest, &grid);
+    }
     arena_restore(run->arena, mark);
     return x;
 }
 
-struct tensor clip_forward(struct run *run, const struct clip *c, const struct tensor *sam)
+struct tensor clip_forward(struct run *run, const struct clip *c, const struct tensor *sam, size_t n_views)
 {
-    size_t n = sam->shape[0] + 1, dim = c->cfg.dim;
+    size_t n = sam->shape[0] / n_views, rows = n_views * (1 + n), dim = c->cfg.dim;
     float eps = c->cfg.norm_eps;
-    struct tensor out = run_alloc(run, n - 1, dim);
+    struct tensor out = run_alloc(run, n_views * n, dim);
     struct arena_mark mark = arena_save(run->arena);
-    struct tensor x = join_class(run, c, sam), h = run_alloc(run, n, dim), y = run_alloc(run, n, dim);
-    struct tensor qkv = run_alloc(run, n, 3 * dim), hidden = run_alloc(run, n, c->cfg.mlp_dim);
+    struct tensor x = join_class(run, c, sam, n_views), h = run_alloc(run, rows, dim), y = run_alloc(run, rows, dim);
+    struct tensor qkv = run_alloc(run, rows, 3 * dim), hidden = run_alloc(run, rows, c->cfg.mlp_dim);
     struct tensor q = tensor_cols(&qkv, 0, dim), k = tensor_cols(&qkv, dim, dim), v = tensor_cols(&qkv, 2 * dim, dim);
 
     layernorm(run, &x, &x, &c->pre_norm_w, &c->pre_norm_b, eps);
@@ -85,7 +89,7 @@ struct tensor clip_forward(struct run *run, const struct clip *c, const struct t
         const struct clip_layer *w = &c->layers[l];
         layernorm(run, &h, &x, &w->norm1_w, &w->norm1_b, eps);
         linear(run, &qkv, &h, &w->qkv_w, &w->qkv_b);
-        attention_prefix(run, &h, &q, &k, &v, c->cfg.n_heads, c->cfg.n_heads, 1, n);
+        attention_prefix(run, &h, &q, &k, &v, c->cfg.n_heads, c->cfg.n_heads, n_views, 1 + n);
         linear(run, &y, &h, &w->out_w, &w->out_b);
         add(run, &x, &y);
         layernorm(run, &h, &x, &w->norm2_w, &w->norm2_b, eps);
@@ -93,8 +97,10 @@ struct tensor clip_forward(struct run *run, const struct clip *c, const struct t
         linear(run, &y, &hidden, &w->fc2_w, &w->fc2_b);
         add(run, &x, &y);
     }
-    struct tensor image = tensor_rows(&x, 1, n - 1);
-    copy(run, &out, &image);
+    for (size_t i = 0; i < n_views; i++) {
+        struct tensor image = tensor_rows(&x, i * (1 + n) + 1, n), to = tensor_rows(&out, i * n, n);
+        copy(run, &to, &image);
+    }
     arena_restore(run->arena, mark);
     return out;
 }

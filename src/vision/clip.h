@@ -27,8 +27,8 @@ struct clip {
 enum fathom_status clip_bind(struct clip *c, const struct clip_config *cfg, const struct weights *w,
                              struct fathom_err *err);
 
-/* sam [m * m, dim], row-major over the map. Returns [m * m, dim] from the arena: the last layer's output without the
- * class token and without a final norm. */
-struct tensor clip_forward(struct run *run, const struct clip *c, const struct tensor *sam);
+/* sam [n_views * m * m, dim], view by view, row-major over the map. Returns as many rows from the arena: the last layer's
+ * output without the class token and without a final norm. */
+struct tensor clip_forward(struct run *run, const struct clip *c, const struct tensor *sam, size_t n_views);
 
 #endif

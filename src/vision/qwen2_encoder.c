@@ -41,36 +41,50 @@ enum fathom_status encoder_bind(struct encoder *e, const struct encoder_config *
     return b.status;
 }
 
-/* [image, queries] -> [2n, dim]; records an error when there is no query table of that length. */
-static struct tensor join_queries(struct run *run, const struct encoder *e, const struct tensor *image)
+/* [image, queries] of each view -> [n_views * 2n, dim]; records an error when there is no query table of that length. */
+static struct tensor join_queries(struct run *run, const struct encoder *e, const struct tensor *image, size_t n_views)
 {
-    size_t n = image->shape[0], dim = e->cfg.dim;
-    struct tensor x = run_alloc(run, 2 * n, dim), first = tensor_rows(&x, 0, n), half = tensor_rows(&x, n, n);
+    size_t n = image->shape[0] / n_views, i = 0;
+    struct tensor x = run_alloc(run, n_views * 2 * n, e->cfg.dim);
 
-    copy(run, &first, image);
-    for (size_t i = 0; i < ENCODER_MAX_QUERIES; i++) {
-        if (e->queries[i].shape[0] == n) {
-            copy(run, &half, &e->queries[i]);
-            return x;
-        }
+    while (i < ENCODER_MAX_QUERIES && e->queries[i].shape[0] != n)
+        i++;
+    if (i == ENCODER_MAX_QUERIES) {
+        run_fail(run, FATHOM_EUNSUPPORTED, "the encoder has no queries for a view of %zu vision tokens", n);
+        return x;
     }
-    run_fail(run, FATHOM_EUNSUPPORTED, "the encoder has no queries for a view of %zu vision tokens", n);
+    for (size_t v = 0; v < n_views; v++) {
+        struct tensor first = tensor_rows(&x, v * 2 * n, n), second = tensor_rows(&x, v * 2 * n + n, n);
+        struct tensor from = tensor_rows(image, v * n, n);
+        copy(run, &first, &from);
+        copy(run, &second, &e->queries[i]);
+    }
     return x;
 }
 
-struct tensor encoder_forward(struct run *run, const struct encoder *e, const struct tensor *image)
+/* The query rows of each view of x [n_views * 2n, dim], gathered in rows 0 .. n_views * n - 1 of to. */
+static void keep_queries(struct run *run, struct tensor *to, const struct tensor *x, size_t n, size_t n_views)
+{
+    for (size_t v = 0; v < n_views; v++) {
+        struct tensor from = tensor_rows(x, v * 2 * n + n, n), rows = tensor_rows(to, v * n, n);
+        copy(run, &rows, &from);
+    }
+    *to = tensor_rows(to, 0, n_views * n);
+}
+
+struct tensor encoder_forward(struct run *run, const struct encoder *e, const struct tensor *image, size_t n_views)
 {
     const struct encoder_config *c = &e->cfg;
-    size_t n = image->shape[0], q_dim = c->n_heads * c->head_dim, kv_dim = c->n_kv_heads * c->head_dim;
-    struct tensor out = run_alloc(run, n, c->dim);
+    size_t n = image->shape[0] / n_views, rows = n_views * 2 * n;
+    size_t q_dim = c->n_heads * c->head_dim, kv_dim = c->n_kv_heads * c->head_dim;
+    struct tensor out = run_alloc(run, n_views * n, c->dim);
     struct arena_mark mark = arena_save(run->arena);
-    struct tensor x = join_queries(run, e, image);
-    struct tensor h = run_alloc(run, 2 * n, c->dim), y = run_alloc(run, 2 * n, c->dim),
-                  a = run_alloc(run, 2 * n, q_dim);
-    struct tensor q = run_alloc(run, 2 * n, q_dim), k = run_alloc(run, 2 * n, kv_dim),
-                  v = run_alloc(run, 2 * n, kv_dim);
-    int32_t *pos = run_scratch(run, 2 * n, sizeof *pos);
-    positions(run, pos, 0, 2 * n);
+    struct tensor x = join_queries(run, e, image, n_views);
+    struct tensor h = run_alloc(run, rows, c->dim), y = run_alloc(run, rows, c->dim), a = run_alloc(run, rows, q_dim);
+    struct tensor q = run_alloc(run, rows, q_dim), k = run_alloc(run, rows, kv_dim), v = run_alloc(run, rows, kv_dim);
+    int32_t *pos = run_scratch(run, rows, sizeof *pos);
+    for (size_t i = 0; i < n_views && run_ok(run); i++)
+        positions(run, pos + i * 2 * n, 0, 2 * n);
 
     for (size_t l = 0; l < c->n_layers; l++) {
         const struct encoder_layer *w = &e->layers[l];
@@ -80,12 +94,14 @@ struct tensor encoder_forward(struct run *run, const struct encoder *e, const st
         linear(run, &v, &h, &w->v_w, &w->v_b);
         rope(run, &q, c->n_heads, pos, c->rope_theta);
         rope(run, &k, c->n_kv_heads, pos, c->rope_theta);
-        attention_prefix(run, &a, &q, &k, &v, c->n_heads, c->n_kv_heads, 1, n);
+        attention_prefix(run, &a, &q, &k, &v, c->n_heads, c->n_kv_heads, n_views, n);
         if (l + 1 == c->n_layers) { /* nothing reads what the last layer makes of the image rows */
-            x = tensor_rows(&x, n, n);
-            a = tensor_rows(&a, n, n);
-            h = tensor_rows(&h, 0, n);
-            y = tensor_rows(&y, 0, n);
+            keep_queries(run, &h, &x, n, n_views);
+            x = h;
+            keep_queries(run, &q, &a, n, n_views);
+            a = q;
+            h = tensor_rows(&y, n_views * n, n_views * n);
+            y = tensor_rows(&y, 0, n_views * n);
         }
         linear(run, &y, &a, &w->o_w, NULL);
         add(run, &x, &y);

@@ -28,8 +28,8 @@ struct encoder {
 enum fathom_status encoder_bind(struct encoder *e, const struct encoder_config *cfg, const struct weights *w,
                                 struct fathom_err *err);
 
-/* image [n, dim], n the length of one of the query tables. Returns [n, dim] from the arena: the outputs of the queries
- * after the final norm. */
-struct tensor encoder_forward(struct run *run, const struct encoder *e, const struct tensor *image);
+/* image [n_views * n, dim], n the length of one of the query tables. Returns [n_views * n, dim] from the arena: the outputs
+ * of the queries after the final norm, view by view. */
+struct tensor encoder_forward(struct run *run, const struct encoder *e, const struct tensor *image, size_t n_views);
 
 #endif

@@ -61,11 +61,11 @@ size_t sam_map_side(const struct sam_config *cfg, size_t side) { return halved(h
 
 /* x += attention(norm(x)), over the whole g x g map or over its windows. The padding of windows comes after the norm
  * and is zero there, so padded positions have the qkv bias for q, k and v. */
-static void attention(struct run *run, const struct sam *s, size_t l, struct tensor *x, size_t g)
+static void attention(struct run *run, const struct sam *s, size_t l, struct tensor *x, size_t g, size_t n_views)
 {
     const struct sam_block *b = &s->blocks[l];
     size_t n = x->shape[0], dim = s->cfg.dim;
-    struct relpos_shape shape = {.n_views = 1, .gh = g, .gw = g, .n_heads = s->cfg.n_heads};
+    struct relpos_shape shape = {.n_views = n_views, .gh = g, .gw = g, .n_heads = s->cfg.n_heads};
     struct arena_mark mark = arena_save(run->arena);
     struct tensor rel_h = b->rel_h, rel_w = b->rel_w;
 
@@ -108,12 +108,12 @@ static void feed_forward(struct run *run, const struct sam *s, size_t l, struct 
     arena_restore(run->arena, mark);
 }
 
-/* [1, g, g, dim] -> [1, g/4, g/4, out_dim] */
+/* [views, g, g, dim] -> [views, g/4, g/4, out_dim] */
 static void neck(struct run *run, const struct sam *s, struct tensor *out, const struct tensor *map)
 {
     const struct conv2d_shape pointwise = {1, 1, 0}, same = {3, 1, 1}, half = {3, 2, 1};
-    size_t g = map->shape[1], n = g * g, c = s->cfg.neck_dim;
-    struct tensor a = run_alloc_map(run, 1, g, g, c), b = run_alloc_map(run, 1, g, g, c);
+    size_t views = map->shape[0], g = map->shape[1], n = views * g * g, c = s->cfg.neck_dim;
+    struct tensor a = run_alloc_map(run, views, g, g, c), b = run_alloc_map(run, views, g, g, c);
     struct tensor a_rows = tensor_2d(a.dtype, a.data, n, c), b_rows = tensor_2d(b.dtype, b.data, n, c);
 
     conv2d(run, &a, map, &s->neck_conv1, NULL, pointwise);
@@ -121,37 +121,40 @@ static void neck(struct run *run, const struct sam *s, struct tensor *out, const
     conv2d(run, &b, &a, &s->neck_conv2, NULL, same);
     layernorm(run, &b_rows, &b_rows, &s->neck_norm2_w, &s->neck_norm2_b, s->cfg.norm_eps);
 
-    struct tensor mid = run_alloc_map(run, 1, halved(g), halved(g), s->cfg.mid_dim);
+    struct tensor mid = run_alloc_map(run, views, halved(g), halved(g), s->cfg.mid_dim);
     conv2d(run, &mid, &b, &s->net_2, NULL, half);
     conv2d(run, out, &mid, &s->net_3, NULL, half);
 }
 
-struct tensor sam_forward(struct run *run, const struct sam *s, const float *pixels, size_t side)
+struct tensor sam_forward(struct run *run, const struct sam *s, const float *pixels, size_t side, size_t n_views)
 {
     size_t patch = s->cfg.patch, dim = s->cfg.dim, g = side / patch, m = sam_map_side(&s->cfg, side);
-    struct tensor out = run_alloc_map(run, 1, m, m, s->cfg.out_dim);
+    struct tensor out = run_alloc_map(run, n_views, m, m, s->cfg.out_dim);
     struct arena_mark mark = arena_save(run->arena);
-    struct tensor map = run_alloc_map(run, 1, g, g, dim);
-    struct tensor x = tensor_2d(map.dtype, map.data, g * g, dim);
+    struct tensor map = run_alloc_map(run, n_views, g, g, dim);
+    struct tensor x = tensor_2d(map.dtype, map.data, n_views * g * g, dim);
 
     struct arena_mark inputs = arena_save(run->arena);
-    struct tensor planes = run_alloc_map(run, 1, 3, side, side); /* [1, 3, S, S], seen below as [1, S, S, 3] */
+    struct tensor planes = run_alloc_map(run, n_views, 3, side, side); /* seen below as [n_views, S, S, 3] */
     upload(run, &planes, pixels);
     struct tensor picture = {.dtype = planes.dtype,
                              .n_dims = 4,
-                             .shape = {1, side, side, 3},
+                             .shape = {n_views, side, side, 3},
                              .stride = {3 * side * side, side, 1, side * side},
                              .data = planes.data};
     conv2d(run, &map, &picture, &s->patch_w, &s->patch_b, (struct conv2d_shape){patch, patch, 0});
     struct tensor pos = pos_table_2d(run, &s->pos_embed, s->cfg.pos_side, g);
-    add(run, &x, &pos);
+    for (size_t v = 0; v < n_views; v++) {
+        struct tensor view = tensor_rows(&x, v * g * g, g * g);
+        add(run, &view, &pos);
+    }
     arena_restore(run->arena, inputs);
 
     for (size_t l = 0; l < s->cfg.n_layers; l++) {
-        attention(run, s, l, &x, g);
+        attention(run, s, l, &x, g, n_views);
         feed_forward(run, s, l, &x);
     }
     neck(run, s, &out, &map);
     arena_restore(run->arena, mark);
-    return tensor_2d(out.dtype, out.data, m * m, s->cfg.out_dim);
+    return tensor_2d(out.dtype, out.data, n_views * m * m, s->cfg.out_dim);
 }

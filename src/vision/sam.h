@@ -33,8 +33,8 @@ enum fathom_status sam_bind(struct sam *s, const struct sam_config *cfg, const s
 /* Side of the token map of a view of side x side pixels, and tokens: 1024 -> 16, 768 -> 12, 640 -> 10. */
 size_t sam_map_side(const struct sam_config *cfg, size_t side);
 
-/* pixels [1, 3, side, side], normalised. Returns tokens [m * m, out_dim] from the arena, row-major over the map; what
- * the tower needed besides is given back. */
-struct tensor sam_forward(struct run *run, const struct sam *s, const float *pixels, size_t side);
+/* pixels [n_views, 3, side, side], normalised. Returns tokens [n_views * m * m, out_dim] from the arena, view by view,
+ * row-major over the map; what the tower needed besides is given back. */
+struct tensor sam_forward(struct run *run, const struct sam *s, const float *pixels, size_t side, size_t n_views);
 
 #endif

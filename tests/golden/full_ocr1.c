@@ -53,7 +53,7 @@ static void check_view(struct fathom_context *ctx, const float *pixels, size_t s
     static const char *const stages[3] = {"sam", "clip", "projector"};
     struct run run = context_run(ctx);
     struct arena_mark mark = arena_save(run.arena);
-    struct ocr1_view v = ocr1_view_forward(&run, &model->ocr1, pixels, side);
+    struct ocr1_view v = ocr1_view_forward(&run, &model->ocr1, pixels, side, 1);
     const struct tensor *got[3] = {&v.sam, &v.clip, &v.projector};
     char name[64];
 

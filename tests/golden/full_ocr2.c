@@ -66,7 +66,7 @@ static void check_view(struct fathom_context *ctx, const float *pixels, size_t s
     static const char *const stages[3] = {"sam", "encoder", "projector"};
     struct run run = context_run(ctx);
     struct arena_mark mark = arena_save(run.arena);
-    struct ocr2_view v = ocr2_view_forward(&run, &model->ocr2, pixels, side);
+    struct ocr2_view v = ocr2_view_forward(&run, &model->ocr2, pixels, side, 1);
     const struct tensor *got[3] = {&v.sam, &v.encoder, &v.projector};
     char name[64];
 

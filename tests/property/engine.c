@@ -132,7 +132,7 @@ static void test_vision(void **state)
     for (int n_threads = 1; n_threads <= 8; n_threads += n_threads < 3 ? 1 : 5) {
         struct fathom_context *ctx = create(n_threads, NULL, FATHOM_F32);
         struct run run = context_run(ctx);
-        struct ocr2_view v = ocr2_view_forward(&run, &model->ocr2, pixels, side);
+        struct ocr2_view v = ocr2_view_forward(&run, &model->ocr2, pixels, side, 1);
         assert_string_equal(run.err.message, "");
         if (n_threads == 1)
             memcpy(first, v.projector.data, 144 * 64 * sizeof *first);
@@ -156,7 +156,7 @@ static void test_tower_memory(void **state)
         struct fathom_context *ctx = create(1, NULL, FATHOM_F32);
         struct run run = context_run(ctx);
         assert_non_null(pixels);
-        sam_forward(&run, &model->ocr2.sam, pixels, side);
+        sam_forward(&run, &model->ocr2.sam, pixels, side, 1);
         assert_string_equal(run.err.message, "");
         per_token[i] = (double)ctx->arena.peak_bytes / (double)(side / 16 * (side / 16));
         fathom_context_destroy(ctx);

@@ -27,20 +27,6 @@ struct gemm_shared {
 };
 static_assert(2 * (sizeof(gemm_shared) + 1024) <= 227 * 1024, "two blocks fit into a multiprocessor");
 
-#ifdef FATHOM_HAS_WGMMA
-
-/* d [64, 128] (+)= a [64, 16] b [16, 128], both from shared memory with rows of k. */
-__device__ __forceinline__ void multiply_shared(float (&d)[64], uint64_t a, uint64_t b, int add)
-{
-    asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, %66, 0;\n"
-                 "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {" WGMMA_D128
-                 "}, %64, %65, add, 1, 1, 0, 0;\n}\n"
-                 : WGMMA_R128
-                 : "l"(a), "l"(b), "r"(add));
-}
-
-#endif
-
 template <typename Y, bool SWIGLU>
 __global__ __launch_bounds__(THREADS, 2) void wgmma_kernel(const __grid_constant__ gemm_maps maps, gemm_arguments a)
 {
@@ -86,7 +72,7 @@ __global__ __launch_bounds__(THREADS, 2) void wgmma_kernel(const __grid_constant
         wgmma_fence();
 #pragma unroll
         for (int k = 0; k < STEP / 16; k++)
-            multiply_shared(acc, x + k * (32 >> 4), w + k * (32 >> 4), step + k > 0);
+            wgmma_shared(acc, x + k * (32 >> 4), w + k * (32 >> 4), step + k > 0);
         wgmma_commit();
         wgmma_wait<1>(); /* the last step's products are done, so its stage may be filled */
         keep_order(acc);

@@ -99,6 +99,16 @@ WGMMA_DEFINE(f16, "f16", 128, B_ROWS_ARE_N, 64, 65, 66, 67, 68, 69, 70)
 
 #undef WGMMA_DEFINE
 
+/* d [64, 128] (+)= a [64, 16] b [16, 128] in bf16, both from shared memory: tiles with rows of k. */
+__device__ __forceinline__ void wgmma_shared(float (&d)[64], uint64_t a, uint64_t b, int add)
+{
+    asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, %66, 0;\n"
+                 "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {" WGMMA_D128
+                 "}, %64, %65, add, 1, 1, 0, 0;\n}\n"
+                 : WGMMA_R128
+                 : "l"(a), "l"(b), "r"(add));
+}
+
 #endif
 
 #endif
