@@ -12,7 +12,9 @@ typedef uint64_t cuuint64_t;
 typedef uint32_t cuuint32_t;
 
 struct CUtensorMap {
-    const void *data;
+    const unsigned char *data;
+    int n_dims;
+    size_t extent[4], stride[4], box[4]; /* stride in bytes */
 };
 enum { CU_MEM_ALLOCATION_TYPE_PINNED, CU_MEM_LOCATION_TYPE_DEVICE, CU_MEM_ACCESS_FLAGS_PROT_READWRITE };
 enum {

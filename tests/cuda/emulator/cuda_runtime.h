@@ -1,8 +1,8 @@
 /* The part of CUDA's runtime and language that the GPU back end uses, on the processor: its kernels are compiled as C++ and
  * the threads of a block are fibers, one block after the other (emulator.cpp). Warps and blocks wait for each other where
  * the code says so and nowhere else; a block in which nobody can go on, and a barrier that not all threads reach, end the
- * program with a message. It is slow, shows no race that its order of threads does not show, and knows neither wgmma
- * nor the copy engine: the device that it is has compute capability 8.0. */
+ * program with a message. It is slow, and shows no race that its order of threads does not show. The device has compute
+ * capability 8.0, or 9.0 when EMULATED_HOPPER is set. */
 #ifndef EMULATOR_CUDA_RUNTIME_H
 #define EMULATOR_CUDA_RUNTIME_H
 

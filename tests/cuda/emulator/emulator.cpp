@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernel/cuda/common.cuh"
+#include "kernel/cuda/wgmma.cuh"
 
 dim3 threadIdx, blockIdx, blockDim, gridDim;
 
@@ -242,6 +242,161 @@ void emulator_mma(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b
         }
 }
 
+/* ---- Hopper ------------------------------------------------------------------------------------------------------ */
+
+namespace
+{
+
+/* What the 64 bits of a barrier in shared memory hold. */
+struct barrier_bits {
+    uint16_t expected, pending : 15, phase : 1;
+    int32_t bytes;
+};
+static_assert(sizeof(barrier_bits) == 8);
+
+/* Waits for others; everybody waiting for ever is noticed. */
+template <typename F> void wait_until(F done)
+{
+    for (long i = 0; !done(); i++) {
+        if (i > 5000000)
+            stop("a barrier is waited for in vain");
+        yield(READY);
+    }
+}
+
+barrier_bits &bits_of(uint64_t *barrier) { return *(barrier_bits *)(void *)barrier; }
+
+void complete(barrier_bits &b)
+{
+    if (b.pending == 0 && b.bytes == 0) {
+        b.phase ^= 1;
+        b.pending = b.expected & 0x7fff;
+    }
+}
+
+struct named_barrier {
+    int n, generation;
+} named[16];
+
+uint32_t swizzled(uint32_t address) { return address ^ (address >> 7 & 7) << 4; }
+
+float element(uint32_t address, float (*widen)(uint16_t))
+{
+    uint16_t h;
+    if (address + 2 > SHARED_BYTES)
+        stop("a tile outside of shared memory");
+    memcpy(&h, shared_memory + swizzled(address), 2);
+    return widen(h);
+}
+
+} // namespace
+
+void barrier_init(uint64_t *barrier, int n_arrivals)
+{
+    bits_of(barrier) = barrier_bits{(uint16_t)n_arrivals, (uint16_t)(n_arrivals & 0x7fff), 0, 0};
+}
+void barrier_arrive(uint64_t *barrier)
+{
+    barrier_bits &b = bits_of(barrier);
+    if (b.pending == 0)
+        stop("more arrivals than a barrier expects");
+    b.pending = (b.pending - 1) & 0x7fff;
+    complete(b);
+}
+void barrier_arrive_expect(uint64_t *barrier, uint32_t bytes)
+{
+    bits_of(barrier).bytes += (int32_t)bytes;
+    barrier_arrive(barrier);
+}
+void barrier_wait(uint64_t *barrier, uint32_t parity)
+{
+    wait_until([&] { return bits_of(barrier).phase != parity; });
+}
+void named_barrier_arrive(int id, int n_threads)
+{
+    if (++named[id].n == n_threads) {
+        named[id].n = 0;
+        named[id].generation++;
+    }
+}
+void named_barrier_sync(int id, int n_threads)
+{
+    const int generation = named[id].generation;
+    named_barrier_arrive(id, n_threads);
+    wait_until([&] { return named[id].generation != generation; });
+}
+
+/* Rows of 128 bytes, one after the other over all outer dimensions, swizzled by their address. */
+void emulator_copy_box(uint32_t shared, const void *map, const int *at, int n_dims, uint64_t *barrier)
+{
+    const CUtensorMap &m = *(const CUtensorMap *)map;
+    size_t n_rows = 1;
+    if (m.n_dims != n_dims || shared % 1024 || m.box[0] != 64)
+        stop("a box that the map does not fit");
+    for (int d = 1; d < n_dims; d++)
+        n_rows *= m.box[d];
+    for (size_t row = 0; row < n_rows; row++) {
+        const unsigned char *from = m.data;
+        bool inside = true;
+        size_t rest = row;
+        for (int d = 1; d < n_dims; d++) {
+            const long i = at[d] + (long)(rest % m.box[d]);
+            rest /= m.box[d];
+            inside &= i >= 0 && i < (long)m.extent[d];
+            from += i * (long)m.stride[d];
+        }
+        for (size_t x = 0; x < 64; x++) {
+            const long i = at[0] + (long)x;
+            const uint32_t to = swizzled(shared + (uint32_t)(row * 128 + x * 2));
+            if (to + 2 > SHARED_BYTES)
+                stop("a box outside of shared memory");
+            if (inside && i >= 0 && i < (long)m.extent[0])
+                memcpy(shared_memory + to, from + 2 * i, 2);
+            else
+                memset(shared_memory + to, 0, 2);
+        }
+    }
+    barrier_bits &b = bits_of(barrier);
+    b.bytes -= (int32_t)(n_rows * 128);
+    complete(b);
+}
+
+void emulator_wgmma(float *d, int n, const uint32_t *a, uint64_t a_tile, uint64_t b, int b_rows, int add,
+                    float (*widen)(uint16_t))
+{
+    const int lane = emulator_own_lane(), g = lane / 4, t = lane % 4, warp = current / 32 % 4;
+    const uint32_t b_at = (uint32_t)(b & 0x3fff) << 4, a_at = (uint32_t)(a_tile & 0x3fff) << 4;
+    float rows[2][16];
+    if (a) {
+        const void *const *all = emulator_exchange(a, 16);
+        for (int h = 0; h < 2; h++)
+            for (int k = 0; k < 16; k++) {
+                uint16_t x[8];
+                memcpy(x, all[g * 4 + k % 8 / 2], sizeof x);
+                rows[h][k] = widen(x[(h + k / 8 * 2) * 2 + k % 2]);
+            }
+    } else {
+        for (int h = 0; h < 2; h++)
+            for (int k = 0; k < 16; k++)
+                rows[h][k] = element(a_at + (uint32_t)((warp * 16 + h * 8 + g) * 128 + k * 2), widen);
+    }
+    for (int j = 0; j < n / 8; j++)
+        for (int e = 0; e < 2; e++) {
+            const int col = j * 8 + 2 * t + e;
+            float sums[2] = {0, 0};
+            for (int k = 0; k < 16; k++) {
+                const float y = element(b_at + (uint32_t)(b_rows ? k * 128 + col * 2 : col * 128 + k * 2), widen);
+                sums[0] += rows[0][k] * y;
+                sums[1] += rows[1][k] * y;
+            }
+            for (int h = 0; h < 2; h++) {
+                float &to = d[j * 4 + h * 2 + e];
+                to = add ? to + sums[h] : sums[h];
+            }
+        }
+    __syncwarp();
+}
+
 uint16_t emulator_f16(float x) { return __builtin_bit_cast(uint16_t, (_Float16)x); }
 
 /* ---- the runtime ------------------------------------------------------------------------------------------------- */
@@ -259,7 +414,7 @@ cudaError_t cudaGetDeviceCount(int *n)
 }
 cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int)
 {
-    static const int values[] = {8, 0, 4, 166912};
+    const int values[] = {getenv("EMULATED_HOPPER") ? 9 : 8, 0, 4, getenv("EMULATED_HOPPER") ? 232448 : 166912};
     *value = values[attribute];
     return cudaSuccess;
 }
@@ -335,10 +490,20 @@ CUresult cuMemSetAccess(CUdeviceptr at, size_t bytes, const CUmemAccessDesc *, s
     return mprotect((void *)at, bytes, PROT_READ | PROT_WRITE) != 0;
 }
 CUresult cuMemRelease(CUmemGenericAllocationHandle) { return 0; }
-CUresult cuTensorMapEncodeTiled(CUtensorMap *, int, cuuint32_t, void *, const cuuint64_t *, const cuuint64_t *,
-                                const cuuint32_t *, const cuuint32_t *, int, int, int, int)
+CUresult cuTensorMapEncodeTiled(CUtensorMap *map, int, cuuint32_t n_dims, void *data, const cuuint64_t *extent,
+                                const cuuint64_t *stride, const cuuint32_t *box, const cuuint32_t *, int, int, int, int)
 {
-    return 1;
+    *map = CUtensorMap{};
+    map->data = (const unsigned char *)data;
+    map->n_dims = (int)n_dims;
+    for (cuuint32_t d = 0; d < n_dims; d++) {
+        map->extent[d] = extent[d];
+        map->box[d] = box[d];
+        map->stride[d] = d ? stride[d - 1] : 2;
+        if (box[d] == 0 || box[d] > 256 || (d && stride[d - 1] % 16) || (uintptr_t)data % 16)
+            return 1;
+    }
+    return 0;
 }
 
 cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **function, unsigned, int,
@@ -350,7 +515,8 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **function, 
     } all[] = {{"cuMemAddressReserve", (void *)cuMemAddressReserve}, {"cuMemAddressFree", (void *)cuMemAddressFree},
                {"cuMemCreate", (void *)cuMemCreate},                 {"cuMemMap", (void *)cuMemMap},
                {"cuMemUnmap", (void *)cuMemUnmap},                   {"cuMemSetAccess", (void *)cuMemSetAccess},
-               {"cuMemRelease", (void *)cuMemRelease}};
+               {"cuMemRelease", (void *)cuMemRelease},
+               {"cuTensorMapEncodeTiled", (void *)cuTensorMapEncodeTiled}};
     *found = cudaDriverEntryPointSymbolNotFound;
     for (const auto &entry : all)
         if (!strcmp(entry.name, name)) {

@@ -77,4 +77,38 @@ template <typename T> static inline void mma_16x8x16(float (&c)[4], const uint32
     emulator_mma(c, a, b0, b1, half_bits<T>::widen);
 }
 
+/* ---- Hopper -------------------------------------------------------------------------------------------------------- */
+
+#define FATHOM_HAS_WGMMA 1
+
+void barrier_init(uint64_t *barrier, int n_arrivals);
+void barrier_arrive(uint64_t *barrier);
+void barrier_arrive_expect(uint64_t *barrier, uint32_t bytes);
+void barrier_wait(uint64_t *barrier, uint32_t parity);
+void named_barrier_sync(int id, int n_threads);
+void named_barrier_arrive(int id, int n_threads);
+static inline void barrier_init_fence() {}
+static inline void fence_async_proxy() {}
+static inline void prefetch_map(const void *) {}
+template <int N> static inline void take_registers() {}
+template <int N> static inline void give_registers() {}
+
+/* at: innermost first, as many as the map has dimensions */
+void emulator_copy_box(uint32_t shared, const void *map, const int *at, int n_dims, uint64_t *barrier);
+static inline void copy_box_2d(uint32_t shared, const void *map, int x, int y, uint64_t *barrier)
+{
+    const int at[] = {x, y};
+    emulator_copy_box(shared, map, at, 2, barrier);
+}
+static inline void copy_box_3d(uint32_t shared, const void *map, int x, int y, int z, uint64_t *barrier)
+{
+    const int at[] = {x, y, z};
+    emulator_copy_box(shared, map, at, 3, barrier);
+}
+static inline void copy_box_4d(uint32_t shared, const void *map, int x, int y, int z, int w, uint64_t *barrier)
+{
+    const int at[] = {x, y, z, w};
+    emulator_copy_box(shared, map, at, 4, barrier);
+}
+
 #endif
