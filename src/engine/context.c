@@ -4,8 +4,6 @@
 
 #include "document/document.h"
 
-#define PREFILL_CHUNK 512
-
 /* In which activations and the cache are stored. */
 static enum dtype context_dtype(const struct fathom_context *ctx)
 {
@@ -175,7 +173,7 @@ enum fathom_status context_append(struct fathom_context *ctx, const int32_t *ids
                     ctx->kv.capacity - ctx->kv.n_tok);
     if (context_check_ids(ctx, ids, n, err))
         return FATHOM_EINVAL;
-    chunk = chunk ? chunk : PREFILL_CHUNK;
+    chunk = chunk ? chunk : run.kernels->max_rows / 2;
     for (size_t first = 0; first < n && run_ok(&run); first += chunk) {
         size_t m = n - first < chunk ? n - first : chunk;
         struct arena_mark mark = arena_save(run.arena);
