@@ -72,6 +72,7 @@ static float *download_new(struct run *run, const struct tensor *t)
 static void follow(const struct fathom_model *m, const struct setting *s, size_t tile_side, size_t small_side)
 {
     size_t base_side = emulated ? small_side : 1024;
+    int32_t n_steps = emulated ? 6 : 20;
     struct fathom_context *cpu = create(m, s, "cpu"), *gpu = create(m, s, "cuda"), *both[2] = {cpu, gpu};
     size_t n_tile = 3 * tile_side * tile_side, n_base = 3 * base_side * base_side, dim = m->config.decoder.dim;
     size_t n_vocab = m->config.decoder.vocab_size;
@@ -107,7 +108,7 @@ static void follow(const struct fathom_model *m, const struct setting *s, size_t
     double distance = compare("vision tokens", s, blocks[1], blocks[0], n * dim, limit), sum = 0;
     if (!(distance <= limit))
         fail_msg("%s: the vision tokens are %.3e away", s->name, distance);
-    for (int32_t step = 0; step < 20; step++) {
+    for (int32_t step = 0; step < n_steps; step++) {
         struct fathom_err err = {0};
         char what[32];
         snprintf(what, sizeof what, "logits %d", (int)step);
@@ -120,9 +121,9 @@ static void follow(const struct fathom_model *m, const struct setting *s, size_t
             if (context_append(both[i], &id, 1, NULL, 0, NULL, NULL, &err))
                 fail_msg("%s", err.message);
     }
-    if (!(sum / 20 <= limit)) /* a near tie of a router may go the other way and put one step further off */
-        fail_msg("%s: the logits are %.3e away", s->name, sum / 20);
-    printf("%s: vision tokens %.2e away, logits %.2e\n", s->name, distance, sum / 20);
+    if (!(sum / n_steps <= limit)) /* a near tie of a router may go the other way and put one step further off */
+        fail_msg("%s: the logits are %.3e away", s->name, sum / n_steps);
+    printf("%s: vision tokens %.2e away, logits %.2e\n", s->name, distance, sum / n_steps);
     for (int i = 0; i < 2; i++) {
         fathom_context_destroy(both[i]);
         free(blocks[i]);

@@ -284,7 +284,7 @@ struct cut {
 
 /* How a job is cut into about n_wanted tasks: first by rows, then by outputs. Rows of one task share its packed
  * weights, so a cut by rows repeats the packing, and a cut by outputs the copying of A. */
-static struct cut cut_job(const struct gemm_job *job, size_t n_wanted)
+static struct cut cut_job(const struct gemm_job *job, size_t n_wanted, int n_threads)
 {
     size_t panels = n_panels_of(job);
     if (job->m == 0)
@@ -304,6 +304,9 @@ static struct cut cut_job(const struct gemm_job *job, size_t n_wanted)
         else
             break;
     }
+    /* Nine long tasks keep two threads busy for as long as ten. */
+    if (c.n_groups * c.n_ranges % (size_t)n_threads != 0 && n_wanted > 1 && job->m / c.n_ranges >= 1024)
+        c.n_ranges *= 2;
     return c;
 }
 
@@ -351,7 +354,7 @@ void SIMD_NAME(gemm)(struct run *run, const struct gemm_job *jobs, size_t n_jobs
     struct arena_mark mark = arena_save(run->arena);
     size_t n_tasks = 0, at = 0;
     for (size_t i = 0; i < n_jobs; i++) {
-        struct cut cut = cut_job(&jobs[i], n_wanted(&jobs[i], total, n_threads));
+        struct cut cut = cut_job(&jobs[i], n_wanted(&jobs[i], total, n_threads), n_threads);
         n_tasks += cut.n_groups * cut.n_ranges;
     }
     struct plan plan = {.jobs = jobs, .n_jobs = n_jobs};
@@ -359,7 +362,7 @@ void SIMD_NAME(gemm)(struct run *run, const struct gemm_job *jobs, size_t n_jobs
     if (tasks && take_scratch(run, &plan, total <= SMALL_PRODUCTS ? 1 : n_threads)) {
         for (size_t i = 0; i < n_jobs; i++) {
             const struct gemm_job *job = &jobs[i];
-            struct cut cut = cut_job(job, n_wanted(job, total, n_threads));
+            struct cut cut = cut_job(job, n_wanted(job, total, n_threads), n_threads);
             size_t panels = n_panels_of(job);
             for (size_t g = 0; g < cut.n_groups; g++)
                 for (size_t r = 0; r < cut.n_ranges; r++) {
