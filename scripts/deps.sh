@@ -37,7 +37,7 @@ for task in "$@"; do
         need zlib1g-dev has_header zlib.h
         ;;
     test)
-        need g++ command -v c++
+        need g++ command -v g++
         need libcmocka-dev has_header cmocka.h
         need libpcre2-dev has_header pcre2posix.h
         need clang command -v clang

@@ -1,3 +1,4 @@
+#include <immintrin.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -397,7 +398,7 @@ void emulator_wgmma(float *d, int n, const uint32_t *a, uint64_t a_tile, uint64_
     __syncwarp();
 }
 
-uint16_t emulator_f16(float x) { return __builtin_bit_cast(uint16_t, (_Float16)x); }
+uint16_t emulator_f16(float x) { return _cvtss_sh(x, _MM_FROUND_TO_NEAREST_INT); }
 
 /* ---- the runtime ------------------------------------------------------------------------------------------------- */
 
