@@ -53,7 +53,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memset(&reply, 0, sizeof reply);
     memcpy(&request, data, size < sizeof request ? size : sizeof request);
     memcpy(&reply, data, size < sizeof reply ? size : sizeof reply);
-    if (request_is_sane(&request) && strlen(request.password) >= sizeof request.password)
+    if (request_is_sane(&request) && request.kind == REQUEST_OPEN &&
+        !memchr(request.password, 0, sizeof request.password))
         abort();
     reply_is_sane(&reply, REQUEST_OPEN, &limits);
     if (!reply_is_sane(&reply, REQUEST_PAGE, &limits))
