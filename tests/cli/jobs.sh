@@ -10,11 +10,6 @@ mkdir "$in"
 for i in {10..69}; do tiny_page "$in/$i.pgm" "$i"; done
 echo broken >"$in/99.png"
 
-same() { # same FOLDER FOLDER: files of the same names with the same bytes
-    diff -r "$1" "$2" >"$tmp/out" || fail "outputs differ"
-    [ -z "$(find "$1" -name '.*' -type f)" ] || fail "temporary files are left"
-}
-
 formats=md,json,html,txt,hocr,alto,pdf
 
 # What an undisturbed run gives, with lines on its way and a summary.
@@ -26,13 +21,7 @@ has "$tmp/err" '^61 of 61 files, 1 of them failed; 60 pages: .* 60 read in '
 
 # Killed ten times at any moment, then to the end.
 arguments=("${few[@]}" --format "$formats" --overlay --job "$job" -o "$tmp/killed" "$in")
-for _ in {1..10}; do
-    "$fathom" "${arguments[@]}" >"$tmp/out" 2>"$tmp/err" &
-    pid=$!
-    sleep "0.$((RANDOM % 5))$((RANDOM % 10))"
-    kill -9 "$pid" 2>/dev/null || true
-    wait "$pid" 2>/dev/null || true
-done
+killed_ten_times 5 "${arguments[@]}"
 find "$tmp/killed" -name '.*' -type f -delete # what was being written when it was killed
 run 1 "${arguments[@]}"
 same "$tmp/whole" "$tmp/killed"

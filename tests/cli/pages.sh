@@ -16,10 +16,7 @@ document 'broken 4' "$tmp/broken.jpg"
 document 'locked 2' "$tmp/locked.jpg"
 document 'pages 12' "$tmp/short.jpg"
 
-same() { # same FOLDER FOLDER
-    diff -r "$1" "$2" >"$tmp/out" || fail "outputs differ"
-    [ -z "$(find "$1" -name '.*' -type f)" ] || fail "temporary files are left"
-}
+begun() { until [ -n "$(find "$1" -name '.long.md.*' 2>/dev/null)" ]; do sleep 0.02; done; } # long.jpg is being read into a folder
 numbers() { sed -n 's/.*"page":\([0-9]*\),.*/\1/p' "$tmp/out" | tr '\n' ' '; }
 
 # A choice of pages.
@@ -39,13 +36,7 @@ for formats in "$formats" md,json; do
     rm -rf "$tmp/whole" "$tmp/killed" "$job" "$tmp/whole.job"
     arguments=("${few[@]}" --format "$formats" --job "$job" -o "$tmp/killed" "$tmp"/{long,broken,short}.jpg)
     run 1 "${few[@]}" --format "$formats" --job "$tmp/whole.job" -o "$tmp/whole" "$tmp"/{long,broken,short}.jpg
-    for _ in {1..10}; do
-        "$fathom" "${arguments[@]}" >"$tmp/out" 2>"$tmp/err" &
-        pid=$!
-        sleep "0.$((RANDOM % 6))$((RANDOM % 10))"
-        kill -9 "$pid" 2>/dev/null || true
-        wait "$pid" 2>/dev/null || true
-    done
+    killed_ten_times 6 "${arguments[@]}"
     find "$tmp/killed" -name '.*' -type f -delete 2>/dev/null || true # what was being written when it was killed
     run 1 "${arguments[@]}"
     same "$tmp/whole" "$tmp/killed"
@@ -56,7 +47,7 @@ rm -rf "$job" "$tmp/killed"
 set -m
 "$fathom" --max-tokens 8 --job "$job" -o "$tmp/killed" --format md,json "$tmp/long.jpg" >"$tmp/out" 2>"$tmp/err" &
 pid=$!
-sleep 1.5
+begun "$tmp/killed"
 kill -INT "$pid"
 status=0
 wait "$pid" || status=$?
@@ -78,7 +69,7 @@ has "$tmp/err" ' 1 read in '
 # A file that changes while it is read is a failure, and read anew.
 "$fathom" "${few[@]}" --job "$tmp/c.job" -o "$tmp/c/" --format md "$tmp/long.jpg" >"$tmp/out" 2>"$tmp/err" &
 pid=$!
-sleep 1
+begun "$tmp/c"
 document 'pages 60 ' "$tmp/long.jpg"
 status=0
 wait "$pid" || status=$?
