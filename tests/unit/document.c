@@ -1,36 +1,10 @@
 /* Documents through the helper process: what comes in, and what a helper that was taken over can do to us. */
-#include "picture.h"
-#include "support.h"
+#include "decoder_fixture.h"
 
 #include <dirent.h>
 #include <signal.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
-
-#include "document/document.h"
-
-static struct decoder *decoder;
-static char *dir;
-
-static int setup(void **state)
-{
-    struct fathom_err err;
-    (void)state;
-    dir = temp_create();
-    return decoder_create(&decoder, &err);
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    decoder_destroy(decoder);
-    temp_remove(dir);
-    /* no process is left over */
-    return waitpid(-1, NULL, WNOHANG) == -1 ? 0 : -1;
-}
-
-static struct document_options usual(void) { return (struct document_options){.limits = image_default_limits}; }
 
 static struct document *open_ok(const char *path)
 {
@@ -265,6 +239,13 @@ static void pipe_limit(void **state)
 
 /* ---- a helper that misbehaves --------------------------------------------------------------------------------- */
 
+/* What the fake helper is told to do, and what the library makes of it. */
+struct fake_case {
+    const char *word;
+    enum fathom_status status;
+    const char *part; /* of the message */
+};
+
 static void use_fake_helper(void)
 {
     char path[4096];
@@ -285,11 +266,7 @@ static char *fake_file(const char *word)
 static void page_alone_fails(void **state)
 {
     (void)state;
-    static const struct {
-        const char *word;
-        enum fathom_status status;
-        const char *part;
-    } cases[] = {
+    static const struct fake_case cases[] = {
         {"dies", FATHOM_EIO, "died of signal 11 (Segmentation fault) on page 2"},
         {"ends", FATHOM_EIO, "ended with status 3 on page 2"},
         {"closes", FATHOM_EIO, "on page 2"},
@@ -337,11 +314,7 @@ static void page_alone_fails(void **state)
 static void file_fails(void **state)
 {
     (void)state;
-    static const struct {
-        const char *word;
-        enum fathom_status status;
-        const char *part;
-    } cases[] = {
+    static const struct fake_case cases[] = {
         {"open-dies", FATHOM_EIO, "died of signal 11 (Segmentation fault) on the file"},
         {"other-version", FATHOM_EIO, "not of this version"},
         {"many-pages", FATHOM_EIO, "no proper answer"},

@@ -1,34 +1,11 @@
 /* PDF documents of our own making, through the helper process. */
-#include "picture.h"
-#include "support.h"
+#include "decoder_fixture.h"
 
 #include <math.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "document/decoder.h"
 #include "pdf_file.h"
-
-static struct decoder *decoder;
-static char *dir;
-
-static int setup(void **state)
-{
-    struct fathom_err err;
-    (void)state;
-    dir = temp_create();
-    return decoder_create(&decoder, &err);
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    decoder_destroy(decoder);
-    temp_remove(dir);
-    return waitpid(-1, NULL, WNOHANG) == -1 ? 0 : -1;
-}
-
-static struct document_options usual(void) { return (struct document_options){.limits = image_default_limits}; }
 
 static enum fathom_status open_file(struct document **out, const struct pdf_file *f, const struct document_options *o,
                                     struct fathom_err *err)
