@@ -224,13 +224,13 @@ def prefix_case(fathom, seqs, n, args, dtype=torch.bfloat16, heads=14, kv_heads=
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("library")
+    parser.add_argument("shared_object")
     parser.add_argument("--flex", action="store_true")
     parser.add_argument("--rounds", type=int, default=30)
     args = parser.parse_args()
     if args.rounds < 2:
         parser.error("--rounds must be at least 2")
-    fathom = Fathom(args.library)
+    fathom = Fathom(args.shared_object)
     print(torch.cuda.get_device_name(), "PyTorch", torch.__version__, flush=True)
     for case in ((1, 64, 64, 0), (8, 64, 64, 0), (1, 48, 48, 0), (6, 48, 48, 0), (1, 40, 40, 0), (1, 64, 64, 14), (8, 64, 64, 14),
                  (25, 14, 14, 14), (200, 14, 14, 14)):

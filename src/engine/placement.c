@@ -53,15 +53,6 @@ static bool is_placed(const struct tensor *t)
            (t->dtype == DTYPE_F32 || t->dtype == DTYPE_F16 || t->dtype == DTYPE_BF16 || t->dtype == DTYPE_Q8_0);
 }
 
-static bool is_packed(const struct tensor *t)
-{
-    size_t stride = 1;
-    for (int i = t->n_dims - 1; i >= 0; stride *= t->shape[i--])
-        if (t->shape[i] != 1 && t->stride[i] != stride)
-            return false;
-    return true;
-}
-
 static enum dtype placed_dtype(const struct weights *w, enum fathom_dtype act)
 {
     for (size_t i = 0; i < weights_count(w) && act == FATHOM_F32; i++) {
@@ -120,7 +111,7 @@ static enum fathom_status measure(size_t *bytes, const struct weights *w, enum d
         const struct weight *item = weights_at(w, i);
         if (!is_placed(&item->tensor))
             continue;
-        if (!is_packed(&item->tensor))
+        if (!tensor_is_packed(&item->tensor))
             return fail(err, FATHOM_EUNSUPPORTED, "tensor '%s' has gaps between its rows", item->name);
         if (!size_add(*bytes, aligned(dtype_bytes(dtype, tensor_elements(&item->tensor))), bytes))
             return fail_nomem(err, SIZE_MAX, "the model's weights");

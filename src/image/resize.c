@@ -4,6 +4,7 @@
 #include "image/views.h"
 
 #include "base/checked.h"
+#include "base/cubic.h"
 #include "image/resample.h"
 
 #include <math.h>
@@ -16,18 +17,6 @@ static void axis_free(struct axis *a)
     free(a->n);
     free(a->hi);
     free(a->lo);
-}
-
-/* The cubic convolution kernel with a = -0.5. */
-static double cubic(double t)
-{
-    const double a = -0.5;
-    t = fabs(t);
-    if (t < 1)
-        return ((a + 2) * t - (a + 3)) * t * t + 1;
-    if (t < 2)
-        return (((t - 5) * t + 8) * t - 4) * a;
-    return 0;
 }
 
 /* After a failure, too, axis_free is the caller's. */

@@ -135,7 +135,8 @@ struct sparse_keys {
     size_t n_all, top_k;   /* the first n_all queries see all entries that are there for them                      */
 };
 
-/* What a back end fills. The first four numbers and functions are what depends on where its memory is. All matrices are [rows, cols] with unit column stride; y never overlaps an input unless said. */
+/* What a back end fills. The first numbers and functions are what depends on where its memory is. All matrices are
+ * [rows, cols] with unit column stride; y never overlaps an input unless said. */
 struct kernels {
     const char *name;
     size_t max_rows;  /* rows that a wide intermediate result (an MLP's hidden rows) has at a time     */

@@ -1,18 +1,9 @@
 /* The operations that bring data into a run's memory, out of it and from place to place: checked here for all back ends. */
 #include "kernel/admit.h"
 
-static bool is_packed(const struct tensor *t)
-{
-    size_t stride = 1;
-    for (int i = t->n_dims - 1; i >= 0; stride *= t->shape[i--])
-        if (t->shape[i] != 1 && t->stride[i] != stride)
-            return false;
-    return true;
-}
-
 void upload(struct run *run, struct tensor *y, const float *x)
 {
-    if (!ADMIT(run, "upload", y->dtype == run->dtype && is_packed(y), {"y", y}))
+    if (!ADMIT(run, "upload", y->dtype == run->dtype && tensor_is_packed(y), {"y", y}))
         return;
     run->kernels->upload(run, y, x);
     trace(run, "upload", y);
@@ -51,12 +42,12 @@ void positions(struct run *run, int32_t *pos, size_t first, size_t n)
 
 static bool is_table(const struct tensor *t)
 {
-    return (t->dtype == DTYPE_F32 || t->dtype == DTYPE_BF16) && is_packed(t);
+    return (t->dtype == DTYPE_F32 || t->dtype == DTYPE_BF16) && tensor_is_packed(t);
 }
 
 void resize_1d(struct run *run, struct tensor *y, const struct tensor *x)
 {
-    bool fits = is_act(run, y) && is_packed(y) && x->n_dims == 2 && is_table(x) && x->shape[0] > 0 &&
+    bool fits = is_act(run, y) && tensor_is_packed(y) && x->n_dims == 2 && is_table(x) && x->shape[0] > 0 &&
                 x->shape[1] == y->shape[1];
     if (!ADMIT(run, "resize_1d", fits, {"y", y}, {"x", x}))
         return;
@@ -66,7 +57,7 @@ void resize_1d(struct run *run, struct tensor *y, const struct tensor *x)
 
 void resize_2d(struct run *run, struct tensor *y, const struct tensor *x, size_t side, size_t g)
 {
-    bool fits = is_act(run, y) && is_packed(y) && is_table(x) && side > 0 && side <= UINT16_MAX && g > 0 &&
+    bool fits = is_act(run, y) && tensor_is_packed(y) && is_table(x) && side > 0 && side <= UINT16_MAX && g > 0 &&
                 g <= UINT16_MAX && y->shape[0] == g * g && tensor_elements(x) == side * side * y->shape[1] &&
                 x->shape[x->n_dims - 1] == y->shape[1];
     if (!ADMIT(run, "resize_2d", fits, {"y", y}, {"x", x}))

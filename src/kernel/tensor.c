@@ -102,6 +102,15 @@ size_t tensor_elements(const struct tensor *t)
     return n;
 }
 
+bool tensor_is_packed(const struct tensor *t)
+{
+    size_t stride = 1;
+    for (int i = t->n_dims - 1; i >= 0; stride *= t->shape[i--])
+        if (t->shape[i] != 1 && t->stride[i] != stride)
+            return false;
+    return true;
+}
+
 const char *tensor_shape_text(const struct tensor *t, char text[96])
 {
     size_t n = 0;

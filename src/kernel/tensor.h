@@ -61,6 +61,9 @@ void *tensor_row(const struct tensor *t, size_t row);
 
 size_t tensor_elements(const struct tensor *t);
 
+/* Whether the elements lie behind one another without gaps, in order. */
+bool tensor_is_packed(const struct tensor *t);
+
 /* "[64, 1280]" into text of at least 96 bytes. */
 const char *tensor_shape_text(const struct tensor *t, char text[96]);
 

@@ -86,16 +86,6 @@ struct part {
     float m, l, acc[128];
 };
 
-__device__ __forceinline__ void unpack8(float (&v)[8], uint4 p)
-{
-    const uint32_t words[4] = {p.x, p.y, p.z, p.w};
-#pragma unroll
-    for (int i = 0; i < 4; i++) {
-        v[2 * i] = __uint_as_float(words[i] << 16);
-        v[2 * i + 1] = __uint_as_float(words[i] & 0xffff0000u);
-    }
-}
-
 /* Thread j of the block adds dimension j of n parts up, which lie `stride` parts apart; its share of y. */
 __device__ __forceinline__ void add_parts(float &m, float &l, float &acc, const part *parts, int n, int stride, int j)
 {

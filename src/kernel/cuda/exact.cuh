@@ -21,6 +21,17 @@ template <typename T> __device__ __forceinline__ T from_float(float x);
 template <> __device__ __forceinline__ float from_float<float>(float x) { return x; }
 template <> __device__ __forceinline__ bf16 from_float<bf16>(float x) { return __float2bfloat16_rn(x); }
 
+/* Eight bf16 that lie behind one another. */
+__device__ __forceinline__ void unpack8(float (&v)[8], uint4 p)
+{
+    const uint32_t words[4] = {p.x, p.y, p.z, p.w};
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        v[2 * i] = __uint_as_float(words[i] << 16);
+        v[2 * i + 1] = __uint_as_float(words[i] & 0xffff0000u);
+    }
+}
+
 /* A float as an activation of T holds it. */
 template <typename T> __device__ __forceinline__ float stored(float x) { return to_float(from_float<T>(x)); }
 

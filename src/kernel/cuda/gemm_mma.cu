@@ -6,6 +6,7 @@
 #include "kernel/cuda/exact.cuh"
 #include "kernel/cuda/common.cuh"
 #include "kernel/cuda/gemm.h"
+#include "kernel/cuda/gemm_store.cuh"
 
 namespace
 {
@@ -99,22 +100,8 @@ __global__ __launch_bounds__(THREADS, 2) void mma_kernel(gemm_arguments a, const
                 const int col = SWIGLU ? col0 + warp_col / 2 + j / 2 * 8 + t * 2 : col0 + warp_col + j * 8 + t * 2;
                 if (col >= a.m)
                     continue;
-                float v[2];
-#pragma unroll
-                for (int e = 0; e < 2; e++) {
-                    v[e] = acc[i][j][h * 2 + e];
-                    if (SWIGLU) {
-                        v[e] = stored<bf16>(silu_f32(stored<bf16>(v[e]))) * stored<bf16>(acc[i][j + 1][h * 2 + e]);
-                    } else {
-                        if (a.bias)
-                            v[e] += to_float(((const bf16 *)a.bias)[col + e]);
-                        v[e] = finish<Y>(v[e], a.epilogue);
-                    }
-                }
-                if (sizeof(Y) == 2)
-                    *(uint32_t *)(y + col) = pack2<bf16>(v[0], v[1]);
-                else
-                    *(float2 *)(y + col) = make_float2(v[0], v[1]);
+                const int up = SWIGLU ? j + 1 : j, e = h * 2;
+                store_pair<Y, SWIGLU>(a, y, col, acc[i][j][e], acc[i][j][e + 1], acc[i][up][e], acc[i][up][e + 1]);
             }
         }
 }

@@ -7,6 +7,7 @@
 #include "kernel/cuda/exact.cuh"
 #include "kernel/cuda/wgmma.cuh"
 #include "kernel/cuda/gemm.h"
+#include "kernel/cuda/gemm_store.cuh"
 
 namespace
 {
@@ -94,22 +95,8 @@ __global__ __launch_bounds__(THREADS, 2) void wgmma_kernel(const __grid_constant
             const int col = col0 + j * 8 + t * 2;
             if (col >= a.m)
                 break;
-            float v[2];
-#pragma unroll
-            for (int e = 0; e < 2; e++) {
-                v[e] = acc[j * 4 + h * 2 + e];
-                if (SWIGLU) {
-                    v[e] = stored<bf16>(silu_f32(stored<bf16>(v[e]))) * stored<bf16>(acc[(j * 4 + h * 2 + e + 32) % 64]);
-                } else {
-                    if (a.bias)
-                        v[e] += to_float(((const bf16 *)a.bias)[col + e]);
-                    v[e] = finish<Y>(v[e], a.epilogue);
-                }
-            }
-            if (sizeof(Y) == 2)
-                *(uint32_t *)(y + col) = pack2<bf16>(v[0], v[1]);
-            else
-                *(float2 *)(y + col) = make_float2(v[0], v[1]);
+            const int at = j * 4 + h * 2, up = (at + 32) % 64;
+            store_pair<Y, SWIGLU>(a, y, col, acc[at], acc[at + 1], acc[up], acc[up + 1]);
         }
     }
 #endif

@@ -14,16 +14,6 @@ namespace
 
 constexpr int GEMV_THREADS = 128, WARP_COLS = 2;
 
-__device__ __forceinline__ void unpack8(float (&v)[8], uint4 p)
-{
-    const uint32_t words[4] = {p.x, p.y, p.z, p.w};
-#pragma unroll
-    for (int i = 0; i < 4; i++) {
-        v[2 * i] = __uint_as_float(words[i] << 16);
-        v[2 * i + 1] = __uint_as_float(words[i] & 0xffff0000u);
-    }
-}
-
 template <int N, typename Y, bool SWIGLU>
 __global__ __launch_bounds__(GEMV_THREADS) void gemv_kernel(gemm_arguments a, const bf16 *w, const bf16 *up)
 {

@@ -69,15 +69,6 @@ __device__ __forceinline__ float block_sum(float x, float *shared)
     return x;
 }
 
-__device__ __forceinline__ void unpack8(float (&v)[8], uint4 packed)
-{
-    const uint32_t words[4] = {packed.x, packed.y, packed.z, packed.w};
-    for (int i = 0; i < 4; i++) {
-        v[2 * i] = __uint_as_float(words[i] << 16);
-        v[2 * i + 1] = __uint_as_float(words[i] & 0xffff0000u);
-    }
-}
-
 template <bool LAYER> __global__ __launch_bounds__(FAST_THREADS) void norm_fast_kernel(norm_arguments a)
 {
     __shared__ float shared[FAST_THREADS / 32];

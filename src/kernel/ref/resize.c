@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/cubic.h"
 #include "kernel/ref/ref_ops.h"
 
 /* Row `row` of a table as floats into out. */
@@ -15,17 +16,6 @@ static void table_row(float *out, const struct tensor *table, size_t row, size_t
         for (size_t d = 0; d < dim; d++)
             out[d] = bf16_to_f32(in[d]);
     }
-}
-
-static double cubic(double t)
-{
-    const double a = -0.5;
-    t = fabs(t);
-    if (t < 1)
-        return ((a + 2) * t - (a + 3)) * t * t + 1;
-    if (t < 2)
-        return a * (((t - 5) * t + 8) * t - 4);
-    return 0;
 }
 
 /* Taps of output x on an axis n_in -> n_out: weights [lo, lo + *n), at most n_in of them. */
